@@ -22,8 +22,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def django_db_modify_db_settings(run_folder: Path) -> None:
     """Give the test database a name of this process, and SQLite a file.
 
-    SQLite's usual test database lives in memory, where threads share one connection's lock and no second process
-    can look; races and child processes need the real thing. Several runs may share one PostgreSQL server.
+    SQLite's usual test database lives in memory, where threads share one connection's lock and no second
+    process can look; races and child processes need a file. Several runs may share one PostgreSQL server.
     """
     for alias in connections:
         settings = connections[alias].settings_dict
@@ -35,7 +35,7 @@ def django_db_modify_db_settings(run_folder: Path) -> None:
 
 @pytest.fixture
 def process_environment(django_db_setup: None) -> dict[str, str]:
-    """The environment for a process that is to work on this test's database (use `transactional_db` with it)."""
+    """The environment of a process that works on this test's database; use `transactional_db` with it."""
     return {**os.environ, "DATABASE_URL": url_of(connection.settings_dict)}
 
 

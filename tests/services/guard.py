@@ -1,9 +1,9 @@
 """End a server when the process that started it is gone, even by SIGKILL.
 
-The guard is a small shell in a session of its own that reads from a pipe whose other end only the owner holds.
-The kernel closes that end however the owner dies; then the guard ends the server and removes its folder. The same
-way on every platform, and it does not matter which thread started the server (PR_SET_PDEATHSIG, the Linux
-alternative, fires when the starting *thread* ends).
+The guard is a small shell in a session of its own that reads from a pipe whose other end only the owner
+holds. The kernel closes that end however the owner dies; then the guard ends the server and removes its
+folder. It is the same on every platform, and it does not matter which thread started the server
+(PR_SET_PDEATHSIG, the Linux alternative, fires when the starting *thread* ends).
 """
 
 import os

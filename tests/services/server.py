@@ -11,7 +11,7 @@ from typing import Self
 from tests.services.accounts import Account
 from tests.services.guard import Guard
 
-# Servers get nothing of our environment: locale, time zone and library paths must not decide what a test sees.
+# Servers get nothing of our environment: locale, time zone and library paths must not decide what tests see.
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
 READY_SECONDS = 30.0
 STOP_SECONDS = 10.0
@@ -19,7 +19,7 @@ _STEP = 0.02
 
 
 class ServerError(Exception):
-    """A server is missing or did not start; the message says what to do or ends with the server's last words."""
+    """A server is missing or did not start; the message says what to do, or the server's last words."""
 
 
 class Server:
