@@ -1,0 +1,69 @@
+"""Background jobs for Django and Celery: every job tracked, every ending recorded once.
+
+The public names are loaded when first asked for, so that importing this package needs no settings.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tasks.context import JobContext
+    from tasks.control import cancel
+    from tasks.filters import JobFilter
+    from tasks.handlers import job
+    from tasks.outcomes import Deferred, Discard, Fail, Outcome, Pause, Retry, Snooze
+    from tasks.queries import get_job
+    from tasks.submit import enqueue
+
+    from tasks.states import Priority
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Deferred",
+    "Discard",
+    "Fail",
+    "JobContext",
+    "JobFilter",
+    "Outcome",
+    "Pause",
+    "Priority",
+    "Retry",
+    "Snooze",
+    "cancel",
+    "enqueue",
+    "get_job",
+    "job",
+]
+
+_HOMES = {
+    "Deferred": "tasks.outcomes",
+    "Discard": "tasks.outcomes",
+    "Fail": "tasks.outcomes",
+    "JobContext": "tasks.context",
+    "JobFilter": "tasks.filters",
+    "Outcome": "tasks.outcomes",
+    "Pause": "tasks.outcomes",
+    "Priority": "tasks.states",
+    "Retry": "tasks.outcomes",
+    "Snooze": "tasks.outcomes",
+    "cancel": "tasks.control",
+    "enqueue": "tasks.submit",
+    "get_job": "tasks.queries",
+    "job": "tasks.handlers",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,17 @@
+"""The wiring as an app: it comes last in INSTALLED_APPS, so that all others are ready."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class JobsPlatformConfig(AppConfig):
+    name = "jobsplatform"
+    label = "jobsplatform"
+    verbose_name = "JobsPlatform"
+
+    def ready(self) -> None:
+        from jobsplatform import telemetry
+        from jobsplatform.kernel import config
+
+        telemetry.configure_logging(config.get())

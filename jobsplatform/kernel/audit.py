@@ -1,0 +1,71 @@
+"""The audit trail: every change by an operator, a command, a sidecar or the system itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from jobsplatform.kernel import clock, context
+from jobsplatform.kernel.models import AuditEvent
+
+ActorKind = Literal["user", "cli", "bus", "system"]
+
+ERROR_LIMIT = 2000
+"""Characters of an error that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who acts: a name, what kind of actor it is, and from where."""
+
+    name: str
+    kind: ActorKind
+    ip: str = ""
+    app_id: str = ""
+
+    @classmethod
+    def system(cls, name: str) -> Actor:
+        """The platform itself, e.g. ``Actor.system("rescue")``."""
+        return cls(name, "system")
+
+
+def record(
+    action: str,
+    target_type: str,
+    target_id: object,
+    *,
+    actor: Actor,
+    before: Any = None,
+    after: Any = None,
+    outcome: Literal["ok", "error"] = "ok",
+    error: str = "",
+    tenant_id: str = "",
+    app_id: str = "",
+    at: datetime | None = None,
+) -> AuditEvent:
+    """Write one event, in the caller's transaction: the change and its record stand or fall together.
+
+    ``before`` and ``after`` are JSON values. A text in ``error`` makes the outcome ``error``.
+    """
+    return AuditEvent.objects.create(
+        at=at or clock.now(),
+        actor=actor.name[:200],
+        actor_kind=actor.kind,
+        action=action[:100],
+        target_type=target_type[:50],
+        target_id=str(target_id)[:255],
+        tenant_id=tenant_id or context.current().tenant_id,
+        app_id=app_id or actor.app_id,
+        before=before,
+        after=after,
+        outcome="error" if error else outcome,
+        error=error.replace("\x00", "")[:ERROR_LIMIT],
+        request_id=context.current().request_id,
+        ip=actor.ip[:45],
+    )
+
+
+def purge(before: datetime, limit: int = 1000) -> int:
+    """Remove at most ``limit`` events older than ``before``, oldest first; how many were removed."""
+    return AuditEvent.objects.purge(before, limit)

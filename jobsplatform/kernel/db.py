@@ -1,0 +1,134 @@
+"""What the platform needs of the database beyond the ORM; differences between databases are told here."""
+
+from __future__ import annotations
+
+import functools
+import random
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import ParamSpec, TypeVar
+
+from django.db import (
+    DEFAULT_DB_ALIAS,
+    DatabaseError,
+    InterfaceError,
+    OperationalError,
+    connections,
+    models,
+    transaction,
+)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+DEADLOCK = "40P01"
+DEADLOCK_ATTEMPTS = 6
+
+
+def is_postgres(alias: str = DEFAULT_DB_ALIAS) -> bool:
+    """Is this database PostgreSQL (else SQLite)?"""
+    return connections[alias].vendor == "postgresql"
+
+
+def in_transaction(alias: str = DEFAULT_DB_ALIAS) -> bool:
+    """Has this thread an open transaction? One that a test case wraps around a test does not count."""
+    connection = connections[alias]
+    blocks = getattr(connection, "atomic_blocks", ())
+    return connection.in_atomic_block and not all(getattr(b, "_from_testcase", False) for b in blocks)
+
+
+def after_commit(fn: Callable[[], object], alias: str = DEFAULT_DB_ALIAS) -> None:
+    """Call ``fn`` once the current transaction has committed, at once when there is none, never after a
+    rollback. What it raises is logged by Django and breaks nobody."""
+    transaction.on_commit(fn, using=alias, robust=True)
+
+
+def lock_rows(
+    model: type[models.Model], names: Iterable[str], alias: str = DEFAULT_DB_ALIAS
+) -> list[models.Model]:
+    """Hold the rows of ``model`` with these primary keys until the transaction ends; missing rows are made.
+
+    Always in the order of their names, so that two callers never hold what the other waits for. Call it
+    inside ``atomic``. On SQLite the transaction itself (IMMEDIATE) already keeps everybody else out.
+    """
+    wanted = sorted(set(names))
+    rows = model._default_manager.using(alias)
+
+    def locked() -> list[models.Model]:
+        return list(rows.select_for_update().filter(pk__in=wanted).order_by("pk"))
+
+    found = locked()
+    if len(found) < len(wanted):
+        have = {row.pk for row in found}
+        rows.bulk_create([model(pk=name) for name in wanted if name not in have], ignore_conflicts=True)
+        found = locked()
+    return found
+
+
+def is_deadlock(error: BaseException) -> bool:
+    """Did PostgreSQL end this transaction to break a deadlock?"""
+    return isinstance(error, OperationalError) and getattr(error.__cause__, "sqlstate", None) == DEADLOCK
+
+
+def retry_deadlocks(fn: Callable[P, R]) -> Callable[P, R]:
+    """Run ``fn`` again when it was the victim of a deadlock, unless a caller's transaction is open: that one
+    is lost as a whole, and only its owner can run it again."""
+
+    @functools.wraps(fn)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+        for attempt in range(1, DEADLOCK_ATTEMPTS + 1):
+            outside = not in_transaction()
+            try:
+                return fn(*args, **kwargs)
+            except OperationalError as error:
+                if not outside or attempt == DEADLOCK_ATTEMPTS or not is_deadlock(error):
+                    raise
+            # Both victims would meet again if they waited equally long.
+            threading.Event().wait(random.uniform(0, 0.01 * 2**attempt))
+        raise AssertionError("unreachable")
+
+    return wrapper
+
+
+@contextmanager
+def closing_broken_connection(alias: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
+    """Drop the connection when the block fails because of it, so that the next use opens a new one.
+
+    The error goes on. Inside an open transaction nothing is dropped: its owner must see it fail first.
+    """
+    try:
+        yield
+    except (InterfaceError, OperationalError):
+        connection = connections[alias]
+        if not connection.in_atomic_block:
+            connection.close()
+        raise
+
+
+def close_broken(alias: str = DEFAULT_DB_ALIAS) -> None:
+    """Leave no half-done or broken transaction to whoever uses this thread's connection next.
+
+    A transaction that was left open is rolled back (never a test case's own), and a connection that no longer
+    works is closed.
+    """
+    connection = connections[alias]
+    if connection.connection is None:
+        return
+    if not connection.in_atomic_block:
+        connection.close_if_unusable_or_obsolete()
+        return
+    if any(getattr(block, "_from_testcase", False) for block in connection.atomic_blocks):
+        return
+    # Django would keep a connection that is closed inside a block for that block's end, which never comes.
+    connection.in_atomic_block = False
+    try:
+        connection.rollback()
+    except DatabaseError:
+        connection.errors_occurred = True
+    connection.close()
+
+
+def close_connections() -> None:
+    """Close all of this thread's connections; for threads that end and forks that begin."""
+    connections.close_all()

@@ -1,0 +1,103 @@
+"""Django's settings, all of them derived from the platform's own configuration (docs/settings.md)."""
+
+from __future__ import annotations
+
+import zoneinfo
+from pathlib import Path
+
+from jobsplatform.kernel import config as configuration
+from jobsplatform.kernel.database_url import parse
+from jobsplatform.unfold import UNFOLD as UNFOLD
+
+# Zone rules come from the pinned tzdata package: a slot must not move because a machine's files are old.
+zoneinfo.reset_tzpath(())
+
+JOBSPLATFORM = configuration.or_exit()
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+SECRET_KEY = JOBSPLATFORM.secret_key
+DEBUG = JOBSPLATFORM.debug
+ALLOWED_HOSTS = list(JOBSPLATFORM.allowed_hosts)
+CSRF_TRUSTED_ORIGINS = list(JOBSPLATFORM.csrf_trusted_origins)
+
+INSTALLED_APPS = [
+    "unfold",
+    "unfold.contrib.filters",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "jobsplatform.kernel",
+    "tasks",
+    *JOBSPLATFORM.apps,
+    # Last: its ready() sees what all others have registered.
+    "jobsplatform",
+]
+
+MIDDLEWARE = [
+    "jobsplatform.kernel.middleware.request_context",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "jobsplatform.kernel.middleware.user_context",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "jobsplatform.urls"
+ASGI_APPLICATION = "jobsplatform.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+DATABASES = {"default": parse(JOBSPLATFORM.database_url)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "admin:login"
+
+LANGUAGE_CODE = "en"
+USE_I18N = True
+USE_TZ = True
+TIME_ZONE = JOBSPLATFORM.time_zone
+
+STATIC_URL = "/static/"
+# Every web process serves the static files of its packages; there is no collecting step.
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
+
+# Set up by jobsplatform.telemetry, for every process in the same way.
+LOGGING_CONFIG = None
+
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = JOBSPLATFORM.profile == "cloud"
+SESSION_COOKIE_HTTPONLY = True
+DATA_UPLOAD_MAX_MEMORY_SIZE = JOBSPLATFORM.tasks.params_max_bytes * 4
