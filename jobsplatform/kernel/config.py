@@ -193,6 +193,11 @@ def or_exit() -> Config:
         raise SystemExit(2) from None
 
 
+def colours_wanted(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether a terminal may be painted: no, when NO_COLOR holds anything (no-color.org) or TERM is dumb."""
+    return not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+
+
 _loaded: tuple[object, Config] | None = None
 _override: Config | None = None
 
