@@ -140,8 +140,10 @@ SECTIONS: dict[str, type[Section]] = {
 
 def variables() -> dict[str, tuple[str, ...]]:
     """Each environment variable and the path of its field: ``{"TASKS__BATCH": ("tasks", "batch"), …}``."""
-    top = {name.upper(): (name,) for name in Config.model_fields if name not in SECTIONS}
-    nested = {
+    top: dict[str, tuple[str, ...]] = {
+        name.upper(): (name,) for name in Config.model_fields if name not in SECTIONS
+    }
+    nested: dict[str, tuple[str, ...]] = {
         f"{section}__{name}".upper(): (section, name)
         for section, model in SECTIONS.items()
         for name in model.model_fields
@@ -244,7 +246,7 @@ def _field(path: tuple[str, ...]) -> Any:
 
 def _parse(path: tuple[str, ...], raw: str) -> Any:
     field = _field(path)
-    whole = Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
+    whole: Any = Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
     return TypeAdapter(whole).validate_python(config_faults.decoded(field.annotation, raw))
 
 

@@ -132,3 +132,9 @@ def close_broken(alias: str = DEFAULT_DB_ALIAS) -> None:
 def close_connections() -> None:
     """Close all of this thread's connections; for threads that end and forks that begin."""
     connections.close_all()
+
+
+def first_line(error: BaseException) -> str:
+    """What the database said, cut to its first line, for one-line messages."""
+    text = str(error).strip()
+    return text.splitlines()[0] if text else type(error).__name__

@@ -103,7 +103,7 @@ class AuditIsAppendOnly(PlatformError):
         super().__init__("Audit events are never changed; only the retention purge removes old ones.")
 
 
-class AuditQuerySet(models.QuerySet):  # type: ignore[type-arg]
+class AuditQuerySet(models.QuerySet):
     """Reads and inserts; nothing else."""
 
     def update(self, **_: Any) -> int:
