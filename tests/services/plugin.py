@@ -83,8 +83,8 @@ def pytest_load_initial_conftests(
     services = early_config.stash[_KEY] = Services(early_config.add_cleanup)
     # A worker of pytest-xdist finds the urls in the environment already.
     if "PYTEST_XDIST_WORKER" not in os.environ and not options.help and not options.version:
-        real = _chooses_real_layers(options.file_or_dir)
-        database = "postgres" if options.postgres else _database(real=real)
+        real = chooses_real_layers(options.file_or_dir)
+        database = "postgres" if options.postgres else chosen_database(real=real)
         try:
             services.use(database, real=real)
         except ServerError as error:
@@ -92,7 +92,8 @@ def pytest_load_initial_conftests(
     return (yield)
 
 
-def _database(*, real: bool) -> str:
+def chosen_database(*, real: bool) -> str:
+    """The database that the environment asks for; `real` says that flows or browser tests are chosen."""
     wanted = os.environ.get("JP_TEST_DATABASE", "")
     if wanted and wanted not in DATABASES:
         raise pytest.UsageError(f"JP_TEST_DATABASE is {wanted!r}; expected one of: {', '.join(DATABASES)}")
@@ -103,7 +104,7 @@ def _database(*, real: bool) -> str:
     return wanted or by_url or ("postgres" if real else "sqlite")
 
 
-def _chooses_real_layers(chosen: list[str]) -> bool:
+def chooses_real_layers(chosen: list[str]) -> bool:
     """Whether the paths on the command line reach into a layer that runs real processes."""
     paths = [Path(argument.split("::")[0]).resolve() for argument in chosen] or [_ROOT / "tests"]
     return any(
