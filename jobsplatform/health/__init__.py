@@ -1,0 +1,1 @@
+"""Health pages and numbers: /health/live, /health/ready, /metrics."""
