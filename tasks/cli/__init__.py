@@ -1,0 +1,1 @@
+"""What the commands share: exit codes, the base command, tables, the progress bar, reading of arguments."""

@@ -1,0 +1,1 @@
+"""The subcommands of ``manage.py jobs``, one a file: ``HELP``, ``add(parser)`` and ``act(command, options)``."""

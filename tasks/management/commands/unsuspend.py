@@ -1,0 +1,37 @@
+"""``manage.py unsuspend``: let starts go on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from jobsplatform.kernel import clock
+from jobsplatform.kernel.errors import InvalidInput
+from tasks import control, suspensions
+from tasks.cli import json_output
+from tasks.cli.base import PlatformCommand
+from tasks.cli.operator import operator
+from tasks.cli.suspension_scope import add_scope, output, shown, target
+
+
+class Command(PlatformCommand):
+    help = "Lift a suspension; what waited starts a few at a time."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add_scope(parser, optional=False)
+        parser.add_argument("--json", action="store_true", help='{"suspensions": [the one that was lifted]}')
+
+    def act(self, options: dict[str, Any]) -> None:
+        clock.current().sync()
+        now = clock.now()
+        wanted = target(options, now)
+        in_force = suspensions.in_force(now)
+        if not any((row.scope, row.target) == (options["scope"], wanted) for row in in_force):
+            there = ", ".join(shown(row) for row in in_force) or "nothing"
+            raise InvalidInput(f"{options['scope']} {options['target'] or ''}".strip() + f" is not suspended; {there} is.")
+        lifted = control.unsuspend(options["scope"], wanted, actor=operator())
+        if options["json"]:
+            json_output.document(self.out, {"suspensions": [output(lifted)]})
+        else:
+            self.out.line(f"Lifted: {shown(lifted)}.")
