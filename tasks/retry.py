@@ -67,7 +67,7 @@ class Backoff:
             return 0.0
         # Compared by logarithms, because factor ** steps overflows long before the maximum applies.
         if steps * math.log(self.factor) >= math.log(self.maximum / self.base):
-            seconds = self.maximum if self.factor > 1 or self.base == self.maximum else self.base
+            seconds = self.maximum
         else:
             seconds = self.base * self.factor**steps
         return spread(seconds, self.jitter, failure, seed)
