@@ -29,5 +29,5 @@ RUN PROFILE=local SECRET_KEY=not-used-for-anything-but-collecting-static-files-o
 
 EXPOSE 8000
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 CMD ["python", "docker/web_healthy.py"]
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 CMD ["python", "deploy/web_healthy.py"]
 CMD ["uvicorn", "jobsplatform.asgi:application", "--host", "0.0.0.0", "--port", "8000"]

@@ -42,6 +42,8 @@ class Run:
     @property
     def summary(self) -> str:
         """pytest's own last line, without its ornaments."""
+        if self.process is None:
+            return self.output or "not run"
         lines = [line.strip("= ") for line in self.output.splitlines() if re.search(r" in [\d.]+s", line)]
         return lines[-1] if lines else "no summary; the output above says why"
 
@@ -103,14 +105,18 @@ def _execute(run: Run, command: Sequence[str], folder: Path) -> None:
     started = time.monotonic()
     log = folder / f"{run.name.replace(' ', '-')}.log"
     with log.open("wb") as output:
-        run.process = subprocess.Popen(
-            # Two runs writing one cache folder would each hold the other's failures.
-            [*command, "-p", "no:cacheprovider", "--durations=5", *run.paths],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "JP_TEST_DATABASE": run.database},
-        )
+        try:
+            run.process = subprocess.Popen(
+                # Two runs writing one cache folder would each hold the other's failures.
+                [*command, "-p", "no:cacheprovider", "--durations=5", *run.paths],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "JP_TEST_DATABASE": run.database},
+            )
+        except OSError as error:
+            run.output = f"cannot start: {error}"
+            return
         guard = Guard(run.process.pid, folder)
         run.exit_code = run.process.wait()
         guard.release()

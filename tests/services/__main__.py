@@ -6,6 +6,7 @@ Prints one `NAME=value` line for each, ready for `export` or an `.env` file.
 import signal
 import sys
 from contextlib import ExitStack
+from types import FrameType
 
 from tests.services import ServerError, start_postgres, start_redis
 
@@ -18,6 +19,8 @@ def main(arguments: list[str]) -> int:
     if arguments[:1] != ["up"] or not set(names) <= set(_STARTERS):
         print("use: python -m tests.services up [postgres] [redis]", file=sys.stderr)
         return 2
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)
     with ExitStack() as servers:
         try:
             for name in names:
@@ -26,11 +29,13 @@ def main(arguments: list[str]) -> int:
         except ServerError as error:
             print(error, file=sys.stderr)
             return 3
-        # Blocked only now: the servers would inherit it.
-        ending = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
-        signal.pthread_sigmask(signal.SIG_BLOCK, ending)
-        signal.sigwait(ending)
-    return 0
+        while True:
+            signal.pause()
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    """Leave by way of the servers' own ends, wherever we are."""
+    raise SystemExit(0)
 
 
 if __name__ == "__main__":

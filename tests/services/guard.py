@@ -10,29 +10,32 @@ import os
 import subprocess
 from pathlib import Path
 
-# $1 the server's process id, $2 its folder. `read` succeeds when the owner releases the guard in good order.
-# QUIT is PostgreSQL's immediate shutdown, which takes its children along; KILL follows after three seconds.
+# $1 is the server's process id, empty when there is only a folder to remove; $2 the folder. `read` succeeds when
+# the owner releases the guard in good order. QUIT is PostgreSQL's immediate shutdown, which takes its children
+# along; KILL follows after three seconds.
 _SCRIPT = """
 read -r released && exit 0
-kill -QUIT "$1" 2>/dev/null
-tries=0
-while kill -0 "$1" 2>/dev/null && [ "$tries" -lt 30 ]; do
-    tries=$((tries + 1))
-    sleep 0.1
-done
-kill -KILL "$1" 2>/dev/null
+if [ -n "$1" ]; then
+    kill -QUIT "$1" 2>/dev/null
+    tries=0
+    while kill -0 "$1" 2>/dev/null && [ "$tries" -lt 30 ]; do
+        tries=$((tries + 1))
+        sleep 0.1
+    done
+    kill -KILL "$1" 2>/dev/null
+fi
 rm -rf "$2"
 """
 
 
 class Guard:
-    """Watches one server process on behalf of this process."""
+    """Watches one server process on behalf of this process; without a `pid`, only removes the folder."""
 
-    def __init__(self, pid: int, folder: Path) -> None:
+    def __init__(self, pid: int | None, folder: Path) -> None:
         reader, self._writer = os.pipe()
         try:
             self._process = subprocess.Popen(
-                ["/bin/sh", "-c", _SCRIPT, "guard", str(pid), str(folder)],
+                ["/bin/sh", "-c", _SCRIPT, "guard", "" if pid is None else str(pid), str(folder)],
                 stdin=reader,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -19,6 +19,7 @@ import pytest
 from tests.services import ServerError, start_postgres, start_redis
 from tests.services.accounts import Account
 from tests.services.folders import make_folder
+from tests.services.guard import Guard
 
 DATABASES = ("sqlite", "postgres")
 _ROOT = Path(__file__).resolve().parents[2]
@@ -39,8 +40,13 @@ class Services:
         """A folder for the run's own files."""
         if self._folder is None:
             self._folder = make_folder(Account())
-            self._add_cleanup(lambda: shutil.rmtree(self.folder, ignore_errors=True))
+            self._guard = Guard(None, self._folder)
+            self._add_cleanup(self._remove_folder)
         return self._folder
+
+    def _remove_folder(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self._guard.release()
 
     def redis_url(self) -> str:
         """The url of the run's Redis, which is started when there is none yet."""
