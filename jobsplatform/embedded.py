@@ -1,0 +1,157 @@
+"""The local profile: web server and worker in one process, with an in-memory broker and a pool of threads.
+
+The main thread serves the web; the worker lives in a thread of its own. Nothing else has to run. What a pool of
+threads cannot do is said at the start: a handler that ignores its time limit or its cancel cannot be killed.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from celery.worker import WorkController
+
+from jobsplatform import web
+from jobsplatform.celery import app
+from jobsplatform.kernel import config
+from tasks.worker.drain import Bell
+
+LAST_SECONDS = 1.5
+"""After a second Ctrl-C, for handing back what runs."""
+
+JOIN_SECONDS = 3.0
+INTERRUPTED = 130
+
+
+class EmbeddedWorker(WorkController):  # type: ignore[misc]
+    """Celery's worker without its program: no signals, no banner, no redirected output."""
+
+    def __init__(self, concurrency: int, on_ready: Callable[[], None]) -> None:
+        self._on_ready = on_ready
+        super().__init__(
+            app=app,
+            hostname=f"local@{socket.gethostname()}",
+            pool_cls="threads",
+            concurrency=concurrency,
+            without_mingle=True,
+            without_gossip=True,
+            without_heartbeat=True,
+        )
+
+    def on_consumer_ready(self, consumer: Any) -> None:
+        self._on_ready()
+
+
+class WorkerThread:
+    """The worker and the thread it lives in."""
+
+    def __init__(self, concurrency: int) -> None:
+        self.ready = threading.Event()
+        self.failed: BaseException | None = None
+        self._worker: EmbeddedWorker | None = None
+        self._concurrency = concurrency
+        self._thread = threading.Thread(target=self._live, name="worker", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def _live(self) -> None:
+        try:
+            self._worker = EmbeddedWorker(self._concurrency, self.ready.set)
+            self._worker.start()
+        except BaseException as error:
+            self.failed = error
+            raise
+        finally:
+            self.ready.set()
+
+    @property
+    def alive(self) -> bool:
+        return self._thread.is_alive()
+
+    @property
+    def crew(self) -> Any:
+        """The platform's part of the worker; None until it is made."""
+        return getattr(self._worker, "jobsplatform_crew", None)
+
+    def ring(self) -> None:
+        """Once: drain. Again: hurry."""
+        if self.crew is not None:
+            self.crew.bell.ring()
+
+    def wait_drained(self, seconds: float | None) -> bool:
+        """Whether the drain was over within ``seconds``."""
+        return self.crew is None or not self.alive or bool(self.crew.drain.done.wait(seconds))
+
+    def end(self) -> bool:
+        """End the thread after the drain; whether it did, with all the threads of its pool."""
+        if self._worker is not None and self.alive:
+            # Celery looks at its flag every two seconds; a message of its own wakes it at once.
+            app.control.broadcast("shutdown", destination=[self._worker.hostname])
+        self._thread.join(JOIN_SECONDS)
+        return not self.alive and not (self.crew and self.crew.abandoned.still_working())
+
+
+class Platform:
+    """Web and worker in this process, until a signal ends them. Call ``run`` from the main thread."""
+
+    def __init__(
+        self, *, listening: socket.socket | None, worker: WorkerThread | None, say: Callable[[str], None]
+    ):
+        self._listening = listening
+        self._worker = worker
+        self._say = say
+        self._bell = Bell()
+        self._server: web.WebServer | None = None
+        self._asked = False
+
+    def run(self, on_ready: Callable[[], None]) -> int:
+        """Serve until SIGTERM or Ctrl-C; the exit code."""
+        self._bell.install()
+        threading.Thread(target=self._guard, name="guard", daemon=True).start()
+        if self._worker is not None:
+            self._worker.start()
+        if self._listening is None:
+            return self._run_worker_only(on_ready)
+        self._server = web.WebServer(on_ready)
+        self._server.serve_here(self._listening)
+        return self._end()
+
+    def _run_worker_only(self, on_ready: Callable[[], None]) -> int:
+        assert self._worker is not None
+        self._worker.ready.wait()
+        if self._worker.alive:
+            on_ready()
+            self._worker.wait_drained(None)
+        return self._end()
+
+    def _guard(self) -> None:
+        """Sleeps until a signal comes; a second one ends the process whatever the rest is doing."""
+        self._bell.wait(None)
+        self._asked = True
+        self._say("Stopping. Press Ctrl-C again to stop at once.")
+        if self._worker is not None:
+            self._worker.ring()
+        if self._server is not None:
+            self._server.end()
+        self._bell.wait(None)
+        if self._worker is not None:
+            self._worker.ring()
+            self._worker.wait_drained(LAST_SECONDS)
+        os._exit(INTERRUPTED)
+
+    def _end(self) -> int:
+        worker = self._worker
+        if worker is None:
+            return 0
+        if not self._asked:
+            # The web server, or the worker itself, ended without being asked to.
+            worker.ring()
+        drained = worker.wait_drained(config.get().tasks.shutdown_grace_seconds + JOIN_SECONDS)
+        if not worker.end() and drained:
+            # Only threads that cannot be ended are left; their jobs were handed back.
+            os._exit(0)
+        return 1 if worker.failed is not None or not drained else 0

@@ -1,0 +1,156 @@
+"""The threads that make one Celery worker a worker of the platform, and what they share."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import Any
+from uuid import UUID
+
+import structlog
+from celery.worker import state
+
+from jobsplatform.kernel import clock, config
+from jobsplatform.kernel.loop import Loop
+from tasks import reporter
+from tasks.heartbeat import Heartbeat, Trust
+from tasks.hints import Listener
+from tasks.states import CancelReason
+from tasks.worker import inflight
+from tasks.worker.dispatcher import Dispatcher
+from tasks.worker.drain import Bell, Drain
+from tasks.worker.incarnation import Incarnation, direct_queue
+from tasks.worker.inflight import Abandoned, RunKey
+from tasks.worker.kills import Killer
+from tasks.worker.losses import LOSSES
+from tasks.worker.sender import Sender, direct
+from tasks.worker.sweeper import Sweeper
+from tasks.worker.warden import Warden
+from tasks.worker.watchdog import Appetite, Watchdog
+
+log = structlog.get_logger("jobsplatform.worker")
+
+STOP_SECONDS = 5.0
+
+
+class Crew:
+    """Everything of ours in one worker. ``worker`` is Celery's ``WorkController``."""
+
+    def __init__(self, worker: Any) -> None:
+        self._worker = worker
+        self.abandoned = Abandoned()
+        self.bell = Bell()
+        self.drain = Drain(self, self.bell)
+        self.exit_code: int | None = None
+
+    # -- its life --------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Register, take the direct queue, start the threads. The pool runs, the consumer not yet."""
+        worker, clock_ = self._worker, clock.current()
+        clock_.sync()
+        can_kill = "prefork" in type(worker.pool).__module__
+        self.incarnation = Incarnation(
+            name=worker.hostname,
+            queues=[name for name in worker.app.amqp.queues.consume_from if not name.startswith("jobs.")],
+            concurrency=worker.max_concurrency or worker.concurrency,
+            can_kill=can_kill,
+            pool=type(worker.pool).__module__.rpartition(".")[2],
+        )
+        process_id = self.incarnation.register(clock_.now())
+        worker.app.amqp.queues.select_add(direct(process_id))
+        self.incarnation.on_renewed.append(self._move_to)
+        self._make_loops(can_kill)
+        for loop in self._loops:
+            loop.start()
+        log.info(
+            "worker.started",
+            text=f"worker started: {self.incarnation.concurrency} slots, queues {', '.join(self.incarnation.queues)}",
+            process_id=str(process_id),
+            pool=self.incarnation.pool,
+        )
+
+    def _make_loops(self, can_kill: bool) -> None:
+        self._trust = trust = Trust(config.get().tasks.lease_seconds, clock.monotonic())
+        self.sender = Sender(self._worker.app)
+        self._killer = Killer(lambda: self._worker.pool, can_kill, LOSSES, self.abandoned)
+        appetite = Appetite()
+        self.dispatcher = Dispatcher(self.incarnation, trust, self.sender, appetite, self.occupied)
+        self._listener = Listener(self.dispatcher.wake, lambda: self.incarnation.process_id)
+        self._loops: list[Loop] = [
+            Heartbeat(self.incarnation, trust, self._busy_threads),
+            self.dispatcher,
+            self._listener,
+            Warden(self.incarnation, LOSSES, self._killer),
+            Sweeper(trust, self.sender),
+            Watchdog(trust, appetite, self._ask_all_to_stop, self.end),
+        ]
+
+    def occupied(self) -> int:
+        """Slots that the database does not know to be taken."""
+        return inflight.occupied(self.incarnation.id, self.abandoned)
+
+    def _busy_threads(self) -> int:
+        return len(self.abandoned.still_working())
+
+    def _ask_all_to_stop(self) -> None:
+        reporter.ask_all_to_stop(CancelReason.SHUTDOWN)
+
+    def _move_to(self, process_id: UUID) -> None:
+        """A new incarnation: consume its queue too. The old queue is removed by whoever declared us dead."""
+        consumer = self._worker.consumer
+        consumer.call_soon(consumer.add_task_queue, direct_queue(process_id))
+
+    # -- its end ---------------------------------------------------------------------------------------
+
+    def watch_for_end(self) -> None:
+        """Drain when the bell rings, then end the worker."""
+        threading.Thread(target=self._drain_when_asked, name="drain", daemon=True).start()
+
+    def _drain_when_asked(self) -> None:
+        self.bell.wait(None)
+        self.end(0 if self.drain.run() else 1)
+
+    def end(self, exit_code: int) -> None:
+        """Let Celery's loop end; it looks at this about once a second."""
+        if self.exit_code is None:
+            self.exit_code = exit_code
+        state.should_stop = self.exit_code
+
+    def stop(self) -> None:
+        """Stop the threads. A worker that was not drained (Celery ends by itself) is drained first."""
+        if self.exit_code is None:
+            self.exit_code = 0 if self.drain.run() else 1
+        for loop in reversed(self._loops):
+            loop.stop(STOP_SECONDS)
+        LOSSES.listen(None)
+
+    # -- what the drain asks for -----------------------------------------------------------------------
+
+    @property
+    def process_id(self) -> UUID:
+        return self.incarnation.id
+
+    def take_nothing_new(self) -> None:
+        """Stop claiming, and leave the queues of plain tasks to other workers."""
+        self.dispatcher.stop(STOP_SECONDS)
+        consumer = self._worker.consumer
+        if getattr(consumer, "task_consumer", None) is not None:
+            for name in self.incarnation.queues:
+                consumer.call_soon(consumer.cancel_task_queue, name)
+
+    def stop_working(self, key: RunKey) -> bool:
+        """Kill a run's process; False where only a thread works on it."""
+        return self._killer.stop_working(key)
+
+    def kill_foreign(self) -> None:
+        """Kill the processes of plain Celery tasks that outlasted the grace."""
+        if not self.incarnation.can_kill:
+            return
+        for request in inflight.plain_active():
+            if request.worker_pid:
+                self._worker.pool.terminate_job(request.worker_pid, signal.SIGKILL)
+
+    def leave(self) -> None:
+        """Nothing will be sent to this incarnation any more."""
+        self.sender.remove_queue(self.incarnation.id)

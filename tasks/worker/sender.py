@@ -1,0 +1,114 @@
+"""Send a claimed job's message to its worker's own queue; free of the broker, which may be away."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+from uuid import UUID
+
+import structlog
+from kombu import Exchange, Queue
+
+from jobsplatform.kernel import clock
+from jobsplatform.kernel.errors import Unreachable
+from tasks import registry
+from tasks.worker.incarnation import direct_queue
+
+log = structlog.get_logger("jobsplatform.worker")
+
+TASK_NAME = "core.tasks.run"
+WORKER_HEADER = "jp_worker"
+
+REST_SECONDS = 1.0
+"""After a failure nothing is claimed, and nothing sent, for so long."""
+
+
+class Message(Protocol):
+    """What a message is made of (``tasks.dispatch.Claimed``)."""
+
+    job_id: UUID
+    lease: int
+    handler_key: str
+    job_type: str
+
+
+class BrokerAway(Unreachable):
+    """The broker does not take messages; the job is handed back and sent again later."""
+
+    code = "BROKER_AWAY"
+
+
+def direct(process_id: UUID) -> Queue:
+    """The queue that only this incarnation consumes."""
+    name = direct_queue(process_id)
+    return Queue(name, Exchange(name, type="direct"), routing_key=name)
+
+
+def message_id(job_id: UUID, lease: int) -> str:
+    """The Celery id of one run: a later run of the same job has another."""
+    return f"{job_id}:{lease}"
+
+
+class Sender:
+    """Sends over the Celery app's producer pool. One for a process; the dispatcher's thread uses it."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+        self._rests_until = 0.0
+        self._away = False
+
+    @property
+    def ready(self) -> bool:
+        """False for a moment after a failure: claiming what cannot be sent would only shuffle rows."""
+        return clock.monotonic() >= self._rests_until
+
+    def send(self, claimed: Message, process_id: UUID) -> None:
+        """Send one message. Raises BrokerAway at once while the broker rests."""
+        if not self.ready:
+            raise BrokerAway("The broker did not take the last message; waiting a moment.")
+        try:
+            self._publish(claimed, process_id)
+        except Exception as error:
+            self._fail(error)
+        if self._away:
+            self._away = False
+            log.info("broker.back", text="the broker takes messages again")
+
+    def _publish(self, claimed: Message, process_id: UUID) -> None:
+        handler = registry.by_key(claimed.handler_key)
+        spec = handler.spec if handler is not None else None
+        self._app.send_task(
+            TASK_NAME,
+            args=(str(claimed.job_id), claimed.lease),
+            task_id=message_id(claimed.job_id, claimed.lease),
+            queue=direct(process_id),
+            shadow=claimed.job_type,
+            argsrepr=f"({claimed.job_id}, {claimed.lease})",
+            kwargsrepr="{}",
+            soft_time_limit=spec.soft_timeout if spec else None,
+            time_limit=spec.timeout if spec else None,
+            headers={WORKER_HEADER: str(process_id)},
+            ignore_result=True,
+            retry=False,
+        )
+
+    def _fail(self, error: Exception) -> None:
+        self._rests_until = clock.monotonic() + REST_SECONDS
+        if not self._away:
+            self._away = True
+            log.error(
+                "broker.away",
+                text=f"the broker does not take messages; jobs wait in the database ({error})",
+            )
+        raise BrokerAway(f"The broker does not take messages: {error}") from error
+
+    def remove_queue(self, process_id: UUID) -> None:
+        """Remove the queue of an incarnation that has ended. A broker that is away is no reason to fail."""
+        try:
+            with self._app.connection_for_write() as connection:
+                connection.ensure_connection(max_retries=1, timeout=2.0)
+                queue = direct(process_id).bind(connection.default_channel)
+                # Declaring first tells this process of the binding, which deleting then removes.
+                queue.declare()
+                queue.delete()
+        except Exception as error:
+            log.debug("queue.not_removed", process_id=str(process_id), error=str(error))

@@ -1,0 +1,80 @@
+"""``core.tasks.run``: the only Celery task that runs jobs. Its message is a hint; the row decides."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from typing import Any
+
+import structlog
+from billiard.exceptions import SoftTimeLimitExceeded
+from celery import Task, shared_task
+from django.db import close_old_connections
+
+from jobsplatform.kernel import clock
+from tasks import finish, run
+from tasks.worker.inflight import parse_key, sender_of
+from tasks.worker.sender import TASK_NAME
+
+log = structlog.get_logger("jobsplatform.worker")
+
+_terminable_pid = 0
+
+
+class RunTask(Task):
+    """Celery's side of a run: no results, acknowledged at its start, watched by ``RunRequest``."""
+
+    abstract = True
+    Request = "tasks.worker.request:RunRequest"
+    acks_late = False
+    ignore_result = True
+    typing = False
+    max_retries = 0
+
+
+@shared_task(bind=True, base=RunTask, name=TASK_NAME)
+def run_job(self: Task, *args: Any, **kwargs: Any) -> None:
+    """Run the job that ``args`` (job id, lease) name, if that lease still waits to be started.
+
+    A forged, late or repeated message does nothing but write one line.
+    """
+    key, worker_id = parse_key(args, kwargs), sender_of(self.request.headers or self.request)
+    if key is None or worker_id is None:
+        log.warning("message.refused", text="a run message that names no job, lease and worker was dropped")
+        return
+    job_id, lease = key
+    processes = not self.request.is_eager and _in_pool_process()
+    if processes:
+        _let_terminate_kill()
+    close_old_connections()
+    try:
+        ending = run.run(job_id, lease, worker_id=worker_id, can_kill=processes)
+    except SoftTimeLimitExceeded:
+        # It struck after the handler had returned, while its end was being written.
+        finish.timed_out(job_id, lease, clock.now())
+        return
+    if ending is None:
+        log.info(
+            "message.stale",
+            text="a message for a run that is not due was dropped: it came twice or too late, or its job is gone",
+            job_id=str(job_id),
+            lease=lease,
+        )
+
+
+def _in_pool_process() -> bool:
+    """Whether this is a process of the pool, which can be killed; not so in a pool of threads."""
+    return threading.current_thread() is threading.main_thread()
+
+
+def _let_terminate_kill() -> None:
+    """SIGTERM ends this process at once.
+
+    The pool sends it first when a hard limit has passed. Turned into SystemExit, as the pool would have it, it
+    would look like the handler's own end, and a handler that catches everything would live on.
+    """
+    global _terminable_pid
+    if _terminable_pid != os.getpid():
+        _terminable_pid = os.getpid()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
