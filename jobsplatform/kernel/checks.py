@@ -64,13 +64,20 @@ def _several_hosts(config: Config) -> Iterator[checks.CheckMessage]:
             f"The broker memory:// in the profile {config.profile}: messages never leave their process.",
             "Set REDIS_URL or CELERY_BROKER_URL.",
         )
+    if not settings.ALLOWED_HOSTS and config.profile == "private":
+        yield _warning(
+            "W003",
+            "ALLOWED_HOSTS is empty: web processes refuse every request.",
+            "Set ALLOWED_HOSTS to the names that the site is reached by, separated by commas.",
+        )
 
 
 def _open_to_the_world(config: Config) -> Iterator[checks.CheckMessage]:
     if settings.DEBUG:
         yield _error("E003", "DEBUG is on in the profile cloud.", "Remove DEBUG from the environment.")
     secret = settings.SECRET_KEY
-    if len(secret) < SHORT_SECRET or len(set(secret)) < 10 or secret.lower().startswith(PLACEHOLDERS):
+    placeholder = any(word in secret.lower() for word in PLACEHOLDERS)
+    if placeholder or len(secret) < SHORT_SECRET or len(set(secret)) < 10:
         yield _error(
             "E004",
             "SECRET_KEY is short or a placeholder: sessions could be forged.",

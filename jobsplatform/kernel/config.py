@@ -1,6 +1,7 @@
 """Every setting of the platform: parsed once from the environment, validated whole, immutable.
 
-This is the only file that reads the environment. Everyone else asks ``get()``.
+This is the only file that reads the environment. Everyone else asks ``get()``. The settings themselves are
+listed in ``config_schema``.
 
 A profile (``local``, ``private``, ``cloud``) is only a set of defaults. Nested settings join section and
 name by two underscores (``TASKS__BATCH``). An empty variable counts as not set. Lists are separated by
@@ -14,141 +15,15 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from django.conf import settings
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from jobsplatform.kernel import config_faults, secret
+from jobsplatform.kernel.config_schema import PROFILE_DEFAULTS, SECTIONS, Config, field_of, variables
 from jobsplatform.kernel.database_url import DatabaseUrlError, parse
 from jobsplatform.kernel.errors import ConfigError
-
-Seconds = Annotated[float, Field(gt=0, le=31_536_000, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=1, le=1_000_000_000)]
-Natural = Annotated[int, Field(ge=0, le=1_000_000_000)]
-Days = Annotated[int, Field(ge=0, le=36_500)]
-QueueName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,100}$")]
-Names = tuple[str, ...]
-
-PROFILE_DEFAULTS: dict[str, dict[str, Any]] = {
-    "local": {"allowed_hosts": ("localhost", "127.0.0.1", "[::1]"), "logs": {"format": "console"}},
-    "private": {"logs": {"format": "json"}},
-    "cloud": {"logs": {"format": "json"}},
-}
-
-
-class Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-
-class TasksConfig(Section):
-    """``TASKS__…``: how jobs are dispatched, run, rescued and kept."""
-
-    provider: Literal["celery", "sync"] = "celery"
-    queues: Annotated[tuple[QueueName, ...], Field(min_length=1)] = ("default",)
-    queue_caps: dict[QueueName, Count] = Field(default={}, description="most jobs of a queue at once")
-    concurrency: Count = Field(default=4, description="worker threads of the local profile")
-    batch: Count = Field(default=50, description="jobs claimed a round")
-    poll_seconds: Seconds = Field(default=3, description="dispatcher's wait without a hint")
-    heartbeat_seconds: Seconds = 5
-    lease_seconds: Seconds = Field(default=15, description="a process silent for this long is dead")
-    cancel_grace_seconds: Seconds = Field(default=10, description="from a cancel to the kill")
-    resend_seconds: Seconds = Field(default=10, description="until an unstarted message is sent again")
-    cutoff_exit_seconds: Seconds = Field(default=600, description="a worker cut off this long exits")
-    watchdog_seconds: Seconds = Field(default=60, description="a worker that is deaf this long exits")
-    shutdown_grace_seconds: Seconds = Field(default=25, description="for running jobs at SIGTERM")
-    starvation_seconds: Seconds = Field(default=60, description="oldest first after this wait")
-    starvation_every: Count = Field(default=10, description="each n-th claim takes the oldest")
-    reserved_high_priority_slots: Natural = 1
-    max_attempts: Count = 3
-    crash_budget: Count = Field(default=3, description="crashes in a row before a job fails")
-    worker_loss_budget: Count = Field(default=10, description="losses of a whole worker before a job fails")
-    backoff_base_seconds: Seconds = 5
-    backoff_max_seconds: Seconds = 3600
-    params_max_bytes: Count = 262_144
-    result_max_bytes: Count = 1_048_576
-    retention_completed_days: Days = 7
-    retention_cancelled_days: Days = 7
-    retention_failed_days: Days = 30
-    resume_per_second: Count = Field(default=20, description="starts a second after a resume")
-    resume_ramp_seconds: Seconds = Field(default=30, description="how long a resume is throttled")
-    progress_per_second: Count = Field(default=4, description="progress writes a second and job")
-    files_scan_roots: Names = Field(default=(), description="folders that files.scan may read; empty = any")
-    url_allow_hosts: Names = Field(default=(), description="hosts that the URL job may call")
-    url_allow_private: bool = Field(default=False, description="let the URL job call private addresses")
-    allowed_commands: Names = Field(
-        default=("clearsessions",), description="commands that the command job may run"
-    )
-
-
-class SchedulerConfig(Section):
-    """``SCHEDULER__…``: who decides when."""
-
-    provider: Literal["local", "celery_beat", "apscheduler"] = "local"
-    idle_sleep_seconds: Seconds = 1
-    lock_ttl_seconds: Seconds = 30
-
-
-class LogsConfig(Section):
-    """``LOGS__…``."""
-
-    format: Literal["json", "console"] = "console"
-    level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = "INFO"
-
-
-class LocksConfig(Section):
-    """``LOCKS__…``: where named locks live; ``auto`` is redis when there is a REDIS_URL, else database."""
-
-    provider: Literal["auto", "memory", "redis", "database"] = "auto"
-
-
-class Config(Section):
-    """The whole configuration. Seconds are floats, sizes bytes, days whole."""
-
-    profile: Literal["local", "private", "cloud"] = "local"
-    debug: bool = False
-    secret_key: str = Field(default="", repr=False)
-    allowed_hosts: Names = ()
-    csrf_trusted_origins: Names = Field(default=(), description="with scheme, e.g. https://jobs.example")
-    database_url: str = Field(default="", repr=False)
-    redis_url: str = Field(default="", repr=False)
-    celery_broker_url: str = Field(default="", repr=False)
-    data_dir: Path = Field(default=Path("var"), description="folder of the local database and secret")
-    apps: Names = Field(default=(), description="your own Django apps")
-    time_zone: str = "UTC"
-    audit_retention_days: Days = 365
-    health_token: str = Field(default="", repr=False, description="its bearer sees more on health pages")
-    tasks: TasksConfig = TasksConfig()
-    scheduler: SchedulerConfig = SchedulerConfig()
-    logs: LogsConfig = LogsConfig()
-    locks: LocksConfig = LocksConfig()
-
-    @property
-    def lock_provider(self) -> str:
-        """``memory``, ``redis`` or ``database``, with ``auto`` resolved."""
-        if self.locks.provider != "auto":
-            return self.locks.provider
-        return "redis" if self.redis_url else "database"
-
-
-SECTIONS: dict[str, type[Section]] = {
-    name: field.annotation
-    for name, field in Config.model_fields.items()
-    if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
-}
-
-
-def variables() -> dict[str, tuple[str, ...]]:
-    """Each environment variable and the path of its field: ``{"TASKS__BATCH": ("tasks", "batch"), …}``."""
-    top: dict[str, tuple[str, ...]] = {
-        name.upper(): (name,) for name in Config.model_fields if name not in SECTIONS
-    }
-    nested: dict[str, tuple[str, ...]] = {
-        f"{section}__{name}".upper(): (section, name)
-        for section, model in SECTIONS.items()
-        for name in model.model_fields
-    }
-    return top | nested
 
 
 def load(environ: Mapping[str, str]) -> Config:
@@ -168,7 +43,7 @@ def load(environ: Mapping[str, str]) -> Config:
         try:
             _put(values, path, _parse(path, raw))
         except (ValidationError, ValueError):
-            faults.append(config_faults.wrong_value(variable, _field(path), raw))
+            faults.append(config_faults.wrong_value(variable, field_of(path), raw))
             bad.add(variable)
     return _complete(values, faults, bad)
 
@@ -239,13 +114,8 @@ def override(**nested: Any) -> Iterator[Config]:
         _override = before
 
 
-def _field(path: tuple[str, ...]) -> Any:
-    model: type[Section] = SECTIONS[path[0]] if len(path) == 2 else Config
-    return model.model_fields[path[-1]]
-
-
 def _parse(path: tuple[str, ...], raw: str) -> Any:
-    field = _field(path)
+    field = field_of(path)
     whole: Any = Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
     return TypeAdapter(whole).validate_python(config_faults.decoded(field.annotation, raw))
 

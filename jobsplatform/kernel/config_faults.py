@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
     from pydantic.fields import FieldInfo
 
-    from jobsplatform.kernel.config import Config
+    from jobsplatform.kernel.config_schema import Config
 
 SHOWN = 60
 """Longest value that a fault repeats."""

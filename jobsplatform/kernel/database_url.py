@@ -28,6 +28,9 @@ CONNECTION_OPTIONS = frozenset(
 )
 """Parameters of libpq that a URL may carry besides host, port, user, password and dbname."""
 
+KEEP_SECONDS = 60
+"""How long a thread's connection is used again; a loop would else open one each round."""
+
 SCHEMES = ("postgresql", "postgres", "sqlite")
 
 
@@ -68,6 +71,7 @@ def _sqlite(rest: str) -> dict[str, Any]:
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": name,
+        "CONN_MAX_AGE": KEEP_SECONDS,
         "OPTIONS": {
             # A read that becomes a write in a deferred transaction fails at once, whatever the timeout.
             "transaction_mode": "IMMEDIATE",
@@ -103,7 +107,7 @@ def _postgresql(url: str) -> dict[str, Any]:
         "PASSWORD": password,
         "HOST": host,
         "PORT": given_port,
-        "CONN_MAX_AGE": 60,
+        "CONN_MAX_AGE": KEEP_SECONDS,
         "CONN_HEALTH_CHECKS": True,
         # A transaction pooler gives each transaction another server session: no cursor outlives one.
         "DISABLE_SERVER_SIDE_CURSORS": True,

@@ -21,6 +21,7 @@ from django.db import (
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Row = TypeVar("Row", bound=models.Model)
 
 DEADLOCK = "40P01"
 DEADLOCK_ATTEMPTS = 6
@@ -44,9 +45,7 @@ def after_commit(fn: Callable[[], object], alias: str = DEFAULT_DB_ALIAS) -> Non
     transaction.on_commit(fn, using=alias, robust=True)
 
 
-def lock_rows(
-    model: type[models.Model], names: Iterable[str], alias: str = DEFAULT_DB_ALIAS
-) -> list[models.Model]:
+def lock_rows(model: type[Row], names: Iterable[str], alias: str = DEFAULT_DB_ALIAS) -> list[Row]:
     """Hold the rows of ``model`` with these primary keys until the transaction ends; missing rows are made.
 
     Always in the order of their names, so that two callers never hold what the other waits for. Call it
@@ -55,7 +54,7 @@ def lock_rows(
     wanted = sorted(set(names))
     rows = model._default_manager.using(alias)
 
-    def locked() -> list[models.Model]:
+    def locked() -> list[Row]:
         return list(rows.select_for_update().filter(pk__in=wanted).order_by("pk"))
 
     found = locked()
