@@ -118,31 +118,6 @@ class JobContext:
     spawned: int = 0
     _warned: bool = False
 
-    @classmethod
-    def of(cls, job: Any, port: RunPort, children: Sequence[ChildResult] = ()) -> JobContext:
-        """The context of a run that has just started, from the job's row."""
-        reason = "continue" if job.continuing else "retry" if job.failures else job.origin
-        return cls(
-            id=job.id,
-            app_id=job.app_id,
-            job_type=job.job_type,
-            params=job.params,
-            data=dict(job.data),
-            attempt=job.attempt,
-            lease=job.lease,
-            started_at=job.first_started_at or job.started_at,
-            port=port,
-            user_id=job.user_id,
-            tenant_id=job.tenant_id,
-            planned_at=job.planned_at,
-            window_start=job.window_start,
-            origin=job.origin,
-            run_reason=reason,
-            force=job.force,
-            cursor=job.checkpoint,
-            children=list(children),
-        )
-
     @property
     def log(self) -> logging.Logger:
         """A logger; the ids of the job are on each of its lines."""
@@ -169,7 +144,7 @@ class JobContext:
         self.port.progress(sane, whole, self._label(label))
 
     def track(self, items: Iterable[T], total: float | None = None, label: str = "") -> Iterator[T]:
-        """Go through ``items`` with progress and a cancel check for each; ``total`` is their len(), if any."""
+        """Go through ``items`` with progress and a cancel check for each; ``total``: their len(), if any."""
         if total is None and isinstance(items, Sized):
             total = len(items)
         self.progress(0, total, label)

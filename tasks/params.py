@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,9 +63,9 @@ class Typed:
         try:
             self.adapter: TypeAdapter[Any] = TypeAdapter(annotation)
         except (PydanticUserError, PydanticSchemaGenerationError, TypeError) as error:
-            why = clean_text(error, 200).splitlines()[0]
+            why = clean_text(str(error).splitlines()[0], 120)
             raise ConfigError(
-                f"Param {name!r}: its annotation {annotation!r} has no JSON form ({why})"
+                f"Param {name!r}: its annotation {annotation!r} has no JSON form: {why}"
             ) from None
 
     def spell(self, value: Any) -> Any:
@@ -195,7 +195,7 @@ class Schema:
                 except ParamsInvalid as error:
                     faults.append(error.message.rstrip("."))
             else:
-                faults.append(f"unknown param {name!r}.{did_you_mean(name, self.params)}".rstrip("."))
+                faults.append(_unknown(name, self.params))
         _raise(faults)
         return stored
 
@@ -243,7 +243,7 @@ class Schema:
         }
 
     @staticmethod
-    def _named(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _named(params: Any) -> Mapping[str, Any]:
         if not isinstance(params, Mapping):
             raise ParamsInvalid(f"params: expected an object of named values, got {type(params).__name__}.")
         for name in params:
@@ -276,9 +276,7 @@ class ModelSchema(Schema):
         given = dict(self._named(params))
         if not self.open_ended:
             unknown = sorted(set(given) - self._known)
-            _raise(
-                [f"unknown param {name!r}.{did_you_mean(name, self._known)}".rstrip(".") for name in unknown]
-            )
+            _raise([_unknown(name, self._known) for name in unknown])
         stored: dict[str, Any] = self.whole.spell(given)
         return stored
 
@@ -287,6 +285,10 @@ class ModelSchema(Schema):
 
     def json_schema(self) -> dict[str, Any]:
         return {**self.model.model_json_schema(), "additionalProperties": self.open_ended}
+
+
+def _unknown(name: str, known: Iterable[str]) -> str:
+    return f"unknown param {name!r}.{did_you_mean(name, known)}".rstrip(".")
 
 
 def _raise(faults: list[str]) -> None:

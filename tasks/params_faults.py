@@ -14,7 +14,7 @@ _MOST = 3  # faults of one param that are told; a list of 10,000 wrong rows has 
 
 
 def fault_of(error: ValidationError, name: str) -> str:
-    """``param 'size': expected a valid integer, got '1' (text)``. ``name`` is empty when a model is all params."""
+    """``param 'size': expected a valid integer, got '1' (text)``; no ``name``: a model of all params."""
     faults = error.errors(include_url=False)
     told = [_one(fault) for fault in faults[:_MOST]]
     more = f" and {len(faults) - _MOST} more faults" if len(faults) > _MOST else ""

@@ -12,7 +12,7 @@ from jobsplatform.kernel.errors import ConfigError
 
 
 class DelayRule(Protocol):
-    """What every rule promises: seconds (≥ 0) to wait after the ``failure``-th failure in a row (1 = first)."""
+    """Seconds (≥ 0) to wait after the ``failure``-th failure in a row (1 = first)."""
 
     def delay(self, failure: int, seed: str) -> float: ...
 
@@ -100,7 +100,7 @@ class Table:
     jitter: float = 0.0
 
     def __post_init__(self) -> None:
-        if isinstance(self.waits, str) or not self.waits:
+        if not isinstance(self.waits, (list, tuple)) or not self.waits:
             raise ConfigError(f"Table: expected a list of seconds such as [5, 60, 600], got {self.waits!r}.")
         for seconds in self.waits:
             _number("Table", seconds, 0)

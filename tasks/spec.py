@@ -61,7 +61,7 @@ class JobSpec:
         return f"{self.app_id}:{self.job_type}"
 
     def dedupe_key_of(self, params: Mapping[str, Any]) -> str:
-        """The dedupe key of a job with these stored params; empty when there is none. Raises ParamsInvalid."""
+        """The dedupe key of a job with these stored params, or empty. Raises ParamsInvalid."""
         return key_of(self.dedupe_key, params, "dedupe_key")
 
     def concurrency_key_of(self, params: Mapping[str, Any]) -> str:
