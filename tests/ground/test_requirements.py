@@ -23,12 +23,13 @@ REQUIREMENTS = [
 @pytest.mark.parametrize("platform", ["linux", "darwin"])
 @pytest.mark.parametrize("python", ["3.11", "3.12", "3.13"])
 def test_each_requirement_has_one_pin_that_satisfies_it(python: str, platform: str) -> None:
-    environment = default_environment() | {
+    environment: dict[str, str] = {
+        **{key: str(value) for key, value in default_environment().items()},
         "python_version": python,
         "python_full_version": f"{python}.9",
         "sys_platform": platform,
     }
-    here = [pin for pin in PINS if pin.marker is None or pin.marker.evaluate(dict(environment))]
+    here = [pin for pin in PINS if pin.marker is None or pin.marker.evaluate(environment)]
     for requirement in REQUIREMENTS:
         matching = [pin for pin in here if canonicalize_name(pin.name) == canonicalize_name(requirement.name)]
         assert len(matching) == 1, f"{requirement}: ./dev lock"

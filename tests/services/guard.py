@@ -10,9 +10,9 @@ import os
 import subprocess
 from pathlib import Path
 
-# $1 is the server's process id, empty when there is only a folder to remove; $2 the folder. `read` succeeds when
-# the owner releases the guard in good order. QUIT is PostgreSQL's immediate shutdown, which takes its children
-# along; KILL follows after three seconds.
+# $1 is the server's process id, empty when there is only a folder to remove; $2 the folder. `read` succeeds
+# when the owner releases the guard in good order. QUIT is PostgreSQL's immediate shutdown, which takes its
+# children along; KILL follows after three seconds.
 _SCRIPT = """
 read -r released && exit 0
 if [ -n "$1" ]; then
