@@ -23,9 +23,6 @@ WORKDIR /app
 COPY --from=build /opt/venv /opt/venv
 COPY . .
 USER jobs
-# The key is for this step alone and is in no file of the image.
-RUN PROFILE=local SECRET_KEY=not-used-for-anything-but-collecting-static-files-once \
-    python manage.py collectstatic --noinput
 
 EXPOSE 8000
 STOPSIGNAL SIGTERM
