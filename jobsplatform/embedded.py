@@ -1,7 +1,7 @@
-"""The local profile: web server and worker in one process, with an in-memory broker and a pool of threads.
+"""The local profile: web server and worker in one process, an in-memory broker and a pool of threads.
 
-The main thread serves the web; the worker lives in a thread of its own. Nothing else has to run. What a pool of
-threads cannot do is said at the start: a handler that ignores its time limit or its cancel cannot be killed.
+The main thread serves the web; the worker lives in a thread of its own. Nothing else has to run. What a pool
+of threads cannot do is said at the start: a handler that ignores its limit or its cancel cannot be killed.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ class Platform:
     """Web and worker in this process, until a signal ends them. Call ``run`` from the main thread."""
 
     def __init__(
-        self, *, listening: socket.socket | None, worker: WorkerThread | None, say: Callable[[str], None]
-    ):
+        self, listening: socket.socket | None, worker: WorkerThread | None, say: Callable[[str], None]
+    ) -> None:
         self._listening = listening
         self._worker = worker
         self._say = say

@@ -1,4 +1,4 @@
-"""With a REDIS_URL: a web process and a prefork worker as real processes, watched and restarted by this one."""
+"""With a REDIS_URL: a web process and a prefork worker as real processes, watched and restarted here."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Child:
             # Ctrl-C in the terminal is for the parent, which ends its children in order.
             start_new_session=True,
             pass_fds=self.inherited,
-            preexec_fn=_end_with_parent,
+            preexec_fn=_end_with_parent,  # noqa: PLW1509 (this process has no other thread)
         )
 
     @property
@@ -56,7 +56,7 @@ class Child:
 
 
 def _end_with_parent() -> None:
-    # A parent that is killed takes its children along; Linux only, elsewhere they are left to their heartbeat.
+    # A parent that is killed takes its children along (on Linux; elsewhere they live on by themselves).
     set_pdeathsig("SIGTERM")
 
 
@@ -93,7 +93,7 @@ class Supervisor:
             child.start()
 
     def _end(self, child: Child) -> bool:
-        """SIGTERM, and again at a second Ctrl-C (the worker then hurries); SIGKILL past the grace or at a third."""
+        """SIGTERM, again at a second Ctrl-C (the worker hurries); SIGKILL past the grace or at a third."""
         child.signal(signal.SIGTERM)
         rings, until = 0, clock.monotonic() + child.grace
         while child.running and rings < 2 and clock.monotonic() < until:

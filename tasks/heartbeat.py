@@ -18,7 +18,7 @@ from tasks.worker.incarnation import Incarnation
 BUSY_WORDS = ("database is locked", "database table is locked")
 
 STOP_SHARE = 0.6
-"""Share of the lease after which the handlers of a silent worker are asked to stop: before others take over."""
+"""Share of the lease after which a silent worker's handlers are asked to stop: before others take over."""
 
 
 class Trust:

@@ -81,7 +81,7 @@ def _connect(url: str, seconds: float | None) -> redis.Redis:
 
 
 class Listener(Loop):
-    """Calls back for every hint, from a thread of its own; once more after a gap in which some were missed."""
+    """Calls back for every hint, from a thread of its own; once more after a gap in which some were lost."""
 
     name = "hints"
 

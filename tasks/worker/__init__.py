@@ -1,1 +1,1 @@
-"""What makes a Celery worker a worker of the platform; the parts in the order they start are in bootstep.py."""
+"""What makes a Celery worker a worker of the platform; bootstep.py names its parts in starting order."""

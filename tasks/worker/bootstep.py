@@ -1,8 +1,8 @@
 """Where Celery's start and stop meet ours.
 
-A worker starts in this order: settings and checks (preflight), the pool's processes, then this step: the row of
-the incarnation, its direct queue, the threads (heartbeat, dispatcher, hints, warden, sweeper, watchdog), last
-Celery's consumer. It stops the other way round, after the drain.
+A worker starts in this order: settings and checks (preflight), the pool's processes, then this step: the row
+of the incarnation, its direct queue, the threads (heartbeat, dispatcher, hints, warden, sweeper, watchdog),
+last Celery's consumer. It stops the other way round, after the drain.
 """
 
 from __future__ import annotations

@@ -63,9 +63,10 @@ class Crew:
         self._make_loops(can_kill)
         for loop in self._loops:
             loop.start()
+        slots, queues = self.incarnation.concurrency, ", ".join(self.incarnation.queues)
         log.info(
             "worker.started",
-            text=f"worker started: {self.incarnation.concurrency} slots, queues {', '.join(self.incarnation.queues)}",
+            text=f"worker started: {slots} slots, queues {queues}",
             process_id=str(process_id),
             pool=self.incarnation.pool,
         )

@@ -14,7 +14,7 @@ from tasks.worker.watchdog import Appetite
 
 
 class Dispatcher(Loop):
-    """One ``dispatch.round`` for each hint, at least every ``TASKS__POLL_SECONDS``, again at once while there is more.
+    """One ``dispatch.round`` for each hint, at least every ``TASKS__POLL_SECONDS``, again at once for more.
 
     It claims nothing while the heartbeat does not reach the database, while the broker takes no messages, or
     once the worker drains.

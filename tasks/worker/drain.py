@@ -1,4 +1,4 @@
-"""End a worker in good order: take nothing new, let runs finish, ask the rest to stop, hand back what is left.
+"""End a worker in good order: take nothing new, let runs finish, ask the rest to stop, hand back the rest.
 
 The signal handlers only write a byte into a pipe. Celery's own loop goes on meanwhile: results, time limits
 and dead children are looked after until the last run has ended.

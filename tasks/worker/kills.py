@@ -143,6 +143,6 @@ def _judge(job: Job, slack: timedelta, now: datetime) -> Overdue | None:
 
 def grace_of(job: Job) -> float:
     """Seconds from a cancel request to the kill: the type's own, else the setting."""
-    spec = getattr(registry.by_key(job.handler_key), "spec", None)
-    own = spec.cancel_grace if spec else None
+    handler = registry.find(job.app_id, job.job_type)
+    own = handler.spec.cancel_grace if handler is not None else None
     return config.get().tasks.cancel_grace_seconds if own is None else own

@@ -86,5 +86,6 @@ def check_broker(app: Any) -> None:
         url = shown(config.get().celery_broker_url)
         reason = str(last[0]).strip().partition("\n")[0] if last else "no answer"
         raise Unreachable(
-            f"the broker {url} does not answer ({reason}). Start it or correct REDIS_URL or CELERY_BROKER_URL."
+            f"the broker {url} does not answer ({reason}). "
+            "Start it or correct REDIS_URL or CELERY_BROKER_URL."
         ) from None

@@ -1,4 +1,4 @@
-"""What the worker's main process learns about a run's message: it began, its process died, its time was up."""
+"""What the worker's main process learns about a run: its process died, its time was up, it went wrong."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _DEAD = (WorkerLostError, Terminated, SystemExit, KeyboardInterrupt)
 class RunRequest(Request):
     """Tells ``LOSSES`` of every run that ended without writing its own end.
 
-    A run writes its end itself, so whatever arrives here as a failure is the failure of its process. The hooks
-    fire more than once for one ending, in the main thread, and must not touch the database.
+    A run writes its end itself, so whatever arrives here as a failure is the failure of its process. The
+    hooks fire more than once for one ending, in the main thread, and must not touch the database.
     """
 
     def on_failure(self, exc_info: Any, send_failed_event: bool = True, return_ok: bool = False) -> None:

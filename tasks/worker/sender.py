@@ -74,7 +74,8 @@ class Sender:
             log.info("broker.back", text="the broker takes messages again")
 
     def _publish(self, claimed: Message, process_id: UUID) -> None:
-        handler = registry.by_key(claimed.handler_key)
+        app_id, _, job_type = claimed.handler_key.partition(":")
+        handler = registry.find(app_id, job_type)
         spec = handler.spec if handler is not None else None
         self._app.send_task(
             TASK_NAME,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from jobsplatform.kernel import clock, config, events, processes
+from jobsplatform.kernel import clock, config, events
 from jobsplatform.kernel.loop import Loop
 from tasks import prune, rescue
 from tasks.events import WorkerLost
@@ -47,7 +47,6 @@ class Sweeper(Loop):
         rescue.sweep(now)
         if self._pruned_at is None or at - self._pruned_at >= PRUNE_SECONDS:
             removed = prune.prune(now, batch=FULL_BATCH)
-            processes.prune(now)
             # More than one batch is removed batch by batch, so that nothing else waits long.
             self._pruned_at = None if removed >= FULL_BATCH else at
         return False

@@ -49,18 +49,10 @@ def run_job(self: Task, *args: Any, **kwargs: Any) -> None:
         _let_terminate_kill()
     close_old_connections()
     try:
-        ending = run.run(job_id, lease, worker_id=worker_id, can_kill=processes)
+        run.run(job_id, lease, worker_id=worker_id, can_kill=processes)
     except SoftTimeLimitExceeded:
         # It struck after the handler had returned, while its end was being written.
         finish.timed_out(job_id, lease, clock.now())
-        return
-    if ending is None:
-        log.info(
-            "message.stale",
-            text="a message for a run that is not due was dropped: it came twice or too late, or its job is gone",
-            job_id=str(job_id),
-            lease=lease,
-        )
 
 
 def _in_pool_process() -> bool:
@@ -71,8 +63,8 @@ def _in_pool_process() -> bool:
 def _let_terminate_kill() -> None:
     """SIGTERM ends this process at once.
 
-    The pool sends it first when a hard limit has passed. Turned into SystemExit, as the pool would have it, it
-    would look like the handler's own end, and a handler that catches everything would live on.
+    The pool sends it first when a hard limit has passed. Turned into SystemExit, as the pool would have it,
+    it would look like the handler's own end, and a handler that catches everything would live on.
     """
     global _terminable_pid
     if _terminable_pid != os.getpid():

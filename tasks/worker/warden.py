@@ -1,5 +1,5 @@
-"""The thread that looks after this worker's runs: writes the ends of those whose process died, ends those that
-are overdue, and finds those that nobody works on any more."""
+"""The thread that looks after this worker's runs: it writes the ends of those whose process died, ends those
+that are overdue, and finds those that nobody works on any more."""
 
 from __future__ import annotations
 

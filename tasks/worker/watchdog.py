@@ -1,4 +1,4 @@
-"""Catches a worker that is alive and no longer does its work: cut off from the database, or deaf to its broker."""
+"""Catches a worker that lives and no longer works: cut off from the database, or deaf to its broker."""
 
 from __future__ import annotations
 

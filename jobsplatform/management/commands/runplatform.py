@@ -24,8 +24,8 @@ class Command(PlatformCommand):
     """Web, worker and database, until Ctrl-C."""
 
     help = (
-        "Run the web server and a worker. Migrates first and makes the user 'admin'. Without REDIS_URL all is one "
-        "process; with it the worker is processes of its own, which are watched and restarted."
+        "Run the web server and a worker. Migrates first and makes the user 'admin'. Without REDIS_URL all "
+        "is one process; with it the worker is processes of its own, which are watched and restarted."
     )
     requires_system_checks: Any = "__all__"
 
@@ -76,7 +76,7 @@ class Command(PlatformCommand):
         if concurrency:
             self._say(CANNOT_KILL)
         thread = embedded.WorkerThread(concurrency) if concurrency else None
-        platform = embedded.Platform(listening=listening, worker=thread, say=self._say)
+        platform = embedded.Platform(listening, thread, self._say)
         return platform.run(lambda: self._ready(place))
 
     def _supervise(self, listening: socket.socket | None, place: str, concurrency: int) -> int:
