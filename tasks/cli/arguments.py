@@ -17,10 +17,14 @@ from jobsplatform.kernel.errors import InvalidInput, UnknownName, did_you_mean
 from tasks.states import MAX_PRIORITY, Priority
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
-_UNIT_NAMES = {
-    "sec": "s", "secs": "s", "second": "s", "seconds": "s", "min": "m", "mins": "m", "minute": "m", "minutes": "m",
-    "hour": "h", "hours": "h", "hr": "h", "hrs": "h", "day": "d", "days": "d", "week": "w", "weeks": "w",
-}  # fmt: skip
+_SPELLINGS = {
+    "s": ("sec", "secs", "second", "seconds"),
+    "m": ("min", "mins", "minute", "minutes"),
+    "h": ("hr", "hrs", "hour", "hours"),
+    "d": ("day", "days"),
+    "w": ("week", "weeks"),
+}
+_UNIT_NAMES = {spelling: unit for unit, spellings in _SPELLINGS.items() for spelling in spellings}
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)")
 _LENGTH = re.compile(r"(?:\d+(?:\.\d+)?\s*[a-z]+\s*)+")
 MAX_SECONDS = 10 * 365 * 86_400.0
@@ -43,7 +47,9 @@ def _sum_of_parts(wanted: str, text: str) -> float:
     for number, unit in _PART.findall(wanted):
         unit = _UNIT_NAMES.get(unit, unit)
         if unit not in _UNITS:
-            raise InvalidInput(f"Unknown unit {unit!r} in {text!r}.{did_you_mean(unit, [*_UNITS, *_UNIT_NAMES])}")
+            raise InvalidInput(
+                f"Unknown unit {unit!r} in {text!r}.{did_you_mean(unit, [*_UNITS, *_UNIT_NAMES])}"
+            )
         total += float(number) * _UNITS[unit]
     return total
 
@@ -77,7 +83,8 @@ def _absolute(wanted: str, text: str) -> datetime:
         when = datetime.fromisoformat(wanted)
     except ValueError:
         raise InvalidInput(
-            f"{text!r} is no time. Expected e.g. 2026-01-31T12:00, 2026-01-31T12:00:00Z, 2026-01-31, now or +5m."
+            f"{text!r} is no time. Expected e.g. 2026-01-31T12:00, 2026-01-31T12:00:00Z, 2026-01-31, "
+            "now or +5m."
         ) from None
     zone = ZoneInfo(config.get().time_zone)
     try:
@@ -120,7 +127,8 @@ def job_id(text: str) -> UUID:
         return UUID(text)
     except ValueError:
         raise InvalidInput(
-            f"{text!r} is no job id. Expected one like 0199c3f2-6c1e-7a3b-8d4e-5f60718293a4 ('jobs list' shows them)."
+            f"{text!r} is no job id. Expected one like 0199c3f2-6c1e-7a3b-8d4e-5f60718293a4 "
+            "('jobs list' shows them)."
         ) from None
 
 

@@ -31,7 +31,9 @@ def headline(terminal: Terminal, job: Job) -> str:
     state = terminal.paint(job.state, STATE_COLOURS.get(job.state, ""))
     details = [part for part in (job.cause, _error(job), job.reason) if part]
     unlike = list(dict.fromkeys(details)) if job.state != State.COMPLETED else []
-    return f"{plain(names.shown(job.handler_key))} {state}{took}" + (f": {' - '.join(unlike)}" if unlike else "")
+    return f"{plain(names.shown(job.handler_key))} {state}{took}" + (
+        f": {' - '.join(unlike)}" if unlike else ""
+    )
 
 
 def _error(job: Job) -> str:

@@ -45,8 +45,8 @@ def refusal(error: BaseException) -> Refused | None:
         return Refused(f"The settings are wrong: {one_line(error)}")
     if isinstance(error, RedisError | BrokerError):
         return Refused(
-            f"Redis does not answer ({one_line(error)}). Look at REDIS_URL and CELERY_BROKER_URL and whether the "
-            "server runs; 'manage.py doctor' says more.",
+            f"Redis does not answer ({one_line(error)}). Look at REDIS_URL and CELERY_BROKER_URL and whether "
+            "the server runs; 'manage.py doctor' says more.",
             UNREACHABLE,
         )
     if isinstance(error, DatabaseError | InterfaceError):
@@ -58,7 +58,9 @@ def _of_database(error: Exception) -> Refused | None:
     text = one_line(error)
     tables = isinstance(error, OperationalError | ProgrammingError)
     if tables and any(sign in text.lower() for sign in _NO_TABLE) and "database" not in text.lower():
-        return Refused(f"The database lacks a table or column ({text}). Run 'manage.py migrate'.", UNREACHABLE)
+        return Refused(
+            f"The database lacks a table or column ({text}). Run 'manage.py migrate'.", UNREACHABLE
+        )
     if isinstance(error, OperationalError | InterfaceError):
         return Refused(
             f"The database does not answer ({text}). Look at DATABASE_URL and whether the server runs; "

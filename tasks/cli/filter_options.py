@@ -14,8 +14,22 @@ from tasks.filters import JobFilter
 from tasks.states import State
 
 _TIMES = ("created_after", "created_before", "finished_after", "finished_before")
-OPTIONS = ("state", "type", "app", "queue", "user", "tenant", "parent", "dedupe_key", "schedule", "priority",
-           "min_priority", "max_priority", "data", *_TIMES)  # fmt: skip
+OPTIONS = (
+    "state",
+    "type",
+    "app",
+    "queue",
+    "user",
+    "tenant",
+    "parent",
+    "dedupe_key",
+    "schedule",
+    "priority",
+    "min_priority",
+    "max_priority",
+    "data",
+    *_TIMES,
+)
 
 
 def add_filter_options(parser: argparse.ArgumentParser) -> None:
@@ -36,9 +50,15 @@ def add_filter_options(parser: argparse.ArgumentParser) -> None:
     add("--max-priority", type=arguments.priority, metavar="NAME|N", help="with this priority or less")
     for name in _TIMES:
         verb, side = name.split("_")
-        text = f"{verb} {'at or after' if side == 'after' else 'before'} this time (ISO, or 2h for two hours ago)"
+        when = "at or after" if side == "after" else "before"
+        text = f"{verb} {when} this time (ISO, or 2h for two hours ago)"
         add(f"--{verb}-{side}", metavar="TIME", help=text)
-    add("--data", action="append", metavar="KEY=VALUE", help="whose data holds this; JSON or text; may be repeated")
+    add(
+        "--data",
+        action="append",
+        metavar="KEY=VALUE",
+        help="whose data holds this; JSON or text; may be repeated",
+    )
 
 
 def chosen(options: Mapping[str, Any], now: datetime) -> JobFilter:
@@ -63,7 +83,9 @@ def chosen(options: Mapping[str, Any], now: datetime) -> JobFilter:
     for name in _TIMES:
         if options.get(name):
             values[name] = arguments.instant(options[name], now, past=True)
-    return JobFilter(**{name: value for name, value in values.items() if value not in (None, [], {})})
+    return JobFilter.from_mapping(
+        {name: value for name, value in values.items() if value not in (None, [], {})}
+    )
 
 
 def any_given(options: Mapping[str, Any]) -> bool:

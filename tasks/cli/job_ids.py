@@ -19,7 +19,7 @@ def id_text(text: str) -> str:
 
 
 def find(text: str) -> Job:
-    """The job of this id. Raises InvalidInput or JobNotFound, naming the most similar id among recent jobs."""
+    """The job of this id. Raises InvalidInput or JobNotFound, with the most similar recent id."""
     try:
         return queries.get_job(text)
     except (InvalidInput, JobNotFound) as error:

@@ -33,7 +33,12 @@ def jobs_table(terminal: Terminal, jobs: Sequence[Job], now: datetime) -> list[s
         [job.id, job.state, names.shown(job.handler_key), done(job), age(job.created_at, now)] for job in jobs
     ]
     if not terminal.is_tty or terminal.columns >= WIDE:
-        columns += [Column("QUEUE"), Column("PRIORITY"), Column("TRY", right=True), Column("REASON", shrinks=True)]
+        columns += [
+            Column("QUEUE"),
+            Column("PRIORITY"),
+            Column("TRY", right=True),
+            Column("REASON", shrinks=True),
+        ]
         for row, job in zip(rows, jobs, strict=True):
             row += [job.queue, arguments.priority_name(job.priority), job.attempt, job.reason or job.error]
     return table(terminal, columns, rows)
@@ -70,7 +75,9 @@ def job_facts(job: Job, now: datetime) -> dict[str, object]:
         "parent": job.parent_id,
         "alias of": job.leader_id,
         "dedupe key": job.dedupe_key,
-        "concurrency": f"{job.concurrency_key} (at most {job.concurrency_limit})" if job.concurrency_key else "",
+        "concurrency": f"{job.concurrency_key} (at most {job.concurrency_limit})"
+        if job.concurrency_key
+        else "",
         "schedule": job.schedule_id,
         "planned at": instant(job.planned_at),
         "created": f"{instant(job.created_at)} ({age(job.created_at, now)} ago)",

@@ -14,7 +14,6 @@ from jobsplatform.kernel.models import App
 from tasks import registry
 from tasks.models import Job
 
-
 shown = registry.shown
 
 

@@ -1,4 +1,4 @@
-"""Params from the command line: ``name=text`` read by the handler's schema, ``name:=json`` raw, or a whole object."""
+"""Params from the command line: ``name=text`` by the handler's schema, ``name:=json``, or a whole object."""
 
 from __future__ import annotations
 
@@ -12,13 +12,22 @@ from typing import Any
 from jobsplatform.kernel.errors import InvalidInput, UnknownName
 
 _ASSIGNMENT = re.compile(r"([^=:]+)(:?=)(.*)", re.DOTALL)
-_WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+_WORDS = {
+    "true": True,
+    "yes": True,
+    "on": True,
+    "1": True,
+    "false": False,
+    "no": False,
+    "off": False,
+    "0": False,
+}
 MAX_BYTES = 16 * 2**20
 """Of a file of params: what is longer is refused before it is read whole."""
 
 
 def gather(whole: str | None, single: Iterable[str], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """All params: those of ``--params``, then each ``--param`` over them. ``schema`` is the handler's JSON Schema.
+    """All params: those of ``--params``, then each ``--param`` over them, by the handler's JSON Schema.
 
     Raises ``InvalidInput``; whether they fit the handler is for the submit to say.
     """
@@ -141,7 +150,9 @@ def _json(text: str, what: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
-        reason = f"{error.msg}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
+        reason = (
+            f"{error.msg}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
+        )
         raise InvalidInput(f"{what} is no JSON ({reason}).") from None
 
 

@@ -14,7 +14,7 @@ from tasks.cli.exits import WRONG_USE, Refused, one_line
 
 
 class Parser(CommandParser):
-    """argparse without abbreviations; its errors are ``Refused`` in code, one line and exit code 2 in a shell."""
+    """argparse without abbreviations. Errors: ``Refused`` in code, one line and exit code 2 in a shell."""
 
     def __init__(self, **kwargs: Any) -> None:
         # An abbreviation that works today is ambiguous once an option is added.

@@ -58,7 +58,7 @@ class ProgressBar:
         self._last: tuple[Reading, float] | None = None
 
     def show(self, reading: Reading, elapsed: float) -> None:
-        """Draw ``reading``, ``elapsed`` seconds after the start; off a terminal only news, at most one in 5 s."""
+        """Draw ``reading``, ``elapsed`` seconds after the start; off a terminal only news, one in 5 s."""
         if self._terminal.is_tty:
             self._terminal.raw(f"\r\x1b[K{self._bar(reading, elapsed)}")
             self._drawn = True

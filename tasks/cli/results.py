@@ -33,7 +33,10 @@ def scalar(name: str, value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.1f}"
     if isinstance(value, Mapping):
-        return ", ".join(f"{key}: {scalar(str(key), item)}" for key, item in list(value.items())[:MAX_WORDS]) or "-"
+        return (
+            ", ".join(f"{key}: {scalar(str(key), item)}" for key, item in list(value.items())[:MAX_WORDS])
+            or "-"
+        )
     if isinstance(value, list):
         words = [scalar("", item) for item in value[:MAX_WORDS]]
         return ", ".join(words) + (f", … ({len(value):,} in all)" if len(value) > MAX_WORDS else "") or "-"
@@ -57,7 +60,9 @@ def _mapping(terminal: Terminal, value: Mapping[str, Any]) -> list[str]:
 
 def _has_parts(value: Any) -> bool:
     """Whether it deserves a section of its own: an object, or a list of objects."""
-    return bool(value) and (isinstance(value, Mapping) or (isinstance(value, list) and isinstance(value[0], Mapping)))
+    return bool(value) and (
+        isinstance(value, Mapping) or (isinstance(value, list) and isinstance(value[0], Mapping))
+    )
 
 
 def _pairs(terminal: Terminal, value: Mapping[str, Any]) -> list[str]:
@@ -72,7 +77,9 @@ def _sequence(terminal: Terminal, rows: Sequence[Any]) -> list[str]:
     if not rows or not all(isinstance(row, Mapping) for row in rows):
         return [scalar("", list(rows))]
     names = list(dict.fromkeys(str(name) for row in rows[:MAX_ROWS] for name in row))
-    columns = [Column(name.upper(), right=_numeric(rows, name), shrinks=not _numeric(rows, name)) for name in names]
+    columns = [
+        Column(name.upper(), right=_numeric(rows, name), shrinks=not _numeric(rows, name)) for name in names
+    ]
     cells = [[scalar(name, row.get(name)) for name in names] for row in rows[:MAX_ROWS]]
     return table(terminal, columns, cells) + _more(len(rows))
 

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from jobsplatform.kernel.durations import short
+
 
 def length(seconds: float) -> str:
-    """``12ms``, ``1.4s``, ``4m30s``, ``2h05m``, ``3d04h``."""
-    seconds = max(0.0, seconds)
-    if seconds < 1:
-        return f"{seconds * 1000:.0f}ms"
-    if seconds < 60:
-        return f"{seconds:.1f}s"
-    whole = round(seconds)
-    if whole < 3600:
-        return f"{whole // 60}m{whole % 60:02}s"
-    if whole < 86_400:
-        return f"{whole // 3600}h{whole % 3600 // 60:02}m"
-    return f"{whole // 86_400}d{whole % 86_400 // 3600:02}h"
+    """``12ms``, ``1.4s``, ``4m30s``, ``2h05m``."""
+    return short(max(0.0, seconds) * 1000)
 
 
 def age(then: datetime | None, now: datetime) -> str:

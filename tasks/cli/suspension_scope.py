@@ -34,7 +34,9 @@ def target(options: dict[str, Any], now: datetime) -> str:
     scope, name = options["scope"], options["target"]
     if scope == Suspension.Scope.ALL:
         if name:
-            raise InvalidInput(f"'all' takes no name, got {name!r}. Did you mean 'queue {name}' or 'type {name}'?")
+            raise InvalidInput(
+                f"'all' takes no name, got {name!r}. Did you mean 'queue {name}' or 'type {name}'?"
+            )
         return ""
     if not name:
         raise InvalidInput(f"Which {scope}? Expected '{scope} NAME'.")
@@ -74,7 +76,13 @@ def suspensions_table(terminal: Terminal, rows: Iterable[Suspension], now: datet
         Column("REASON", shrinks=True),
     ]
     cells = [
-        [shown(row), row.author, age(row.created_at, now), instant(row.expires_at)[:16] or "lifted", row.reason]
+        [
+            shown(row),
+            row.author,
+            age(row.created_at, now),
+            instant(row.expires_at)[:16] or "lifted",
+            row.reason,
+        ]
         for row in rows
     ]
     return table(terminal, columns, cells)

@@ -14,7 +14,7 @@ _LEAST = 6  # columns that a shrinking column keeps
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A heading; ``right`` for numbers, ``shrinks`` for text that may be cut, ``colour`` by the cell's text."""
+    """A heading; ``right`` for numbers, ``shrinks`` for what may be cut, ``colour`` by the cell's text."""
 
     title: str
     right: bool = False
@@ -26,7 +26,8 @@ def table(terminal: Terminal, columns: Sequence[Column], rows: Sequence[Sequence
     """The lines of a table. On a terminal, columns that may shrink are cut until a line fits."""
     cells = [["-" if cell is None or cell == "" else plain(cell) for cell in row] for row in rows]
     widths = [
-        max([width(column.title), *(width(row[index]) for row in cells)]) for index, column in enumerate(columns)
+        max([width(column.title), *(width(row[index]) for row in cells)])
+        for index, column in enumerate(columns)
     ]
     if terminal.is_tty:
         _shrink(columns, widths, terminal.columns)
@@ -46,7 +47,12 @@ def _shrink(columns: Sequence[Column], widths: list[int], limit: int) -> None:
 
 
 def _line(
-    terminal: Terminal, columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int], *, heading: bool = False
+    terminal: Terminal,
+    columns: Sequence[Column],
+    cells: Sequence[str],
+    widths: Sequence[int],
+    *,
+    heading: bool = False,
 ) -> str:
     parts = []
     for index, (column, cell, columns_wide) in enumerate(zip(columns, cells, widths, strict=True)):

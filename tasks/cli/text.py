@@ -31,7 +31,7 @@ def _harmless(character: str) -> str:
 
 
 def width(text: str) -> int:
-    """Columns that ``text`` takes on a terminal: two for East Asian wide characters, none for combining ones."""
+    """Columns that ``text`` takes on a terminal: two for East Asian wide ones, none for combining ones."""
     if text.isascii():
         return len(text)
     return sum(_columns(character) for character in text)

@@ -1,1 +1,1 @@
-"""The subcommands of ``manage.py jobs``, one a file: ``HELP``, ``add(parser)`` and ``act(command, options)``."""
+"""The subcommands of ``manage.py jobs``, one a file: ``HELP``, ``add(parser)``, ``act(command, options)``."""

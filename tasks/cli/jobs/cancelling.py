@@ -31,9 +31,13 @@ _HOW = {
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ids", nargs="*", type=id_text, metavar="ID", help="the jobs' ids")
     parser.add_argument("--no-children", action="store_true", help="leave the children of named jobs alone")
-    parser.add_argument("--dry-run", action="store_true", help="say what would be cancelled, and cancel nothing")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say what would be cancelled, and cancel nothing"
+    )
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask (by filter)")
-    parser.add_argument("--json", action="store_true", help='{"jobs": […]} by id, {"count": N, "dry_run": …} by filter')
+    parser.add_argument(
+        "--json", action="store_true", help='{"jobs": […]} by id, {"count": N, "dry_run": …} by filter'
+    )
     add_filter_options(parser)
 
 

@@ -18,7 +18,7 @@ def each(
     *,
     as_json: bool,
 ) -> int:
-    """``verb(id)`` gives (facts for JSON, words for people); 2 when one was refused. Unreachable ends it all."""
+    """``verb(id)`` gives (facts for JSON, words for people). The exit code is 2 when one was refused."""
     facts: list[dict[str, Any]] = []
     code = DONE
     for text in dict.fromkeys(ids):

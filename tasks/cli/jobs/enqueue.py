@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from jobsplatform.kernel import clock, config
+from jobsplatform.kernel import clock
 from jobsplatform.kernel.errors import InvalidInput, UnknownName
 from tasks import queries, registry
 from tasks.cli import arguments, json_output, names, params
@@ -27,8 +27,15 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--param", "-p", action="append", default=[], metavar="NAME=VALUE",
         help="a param, read as the handler's schema says; NAME:=JSON for raw JSON; may be repeated",
     )  # fmt: skip
-    option("--params", metavar="JSON|@FILE|-", help="all params as a JSON object: itself, in a file, or on stdin")
-    option("--priority", type=arguments.priority, metavar="NAME|N", help="background, normal, user_action, urgent or 0-9999")
+    option(
+        "--params", metavar="JSON|@FILE|-", help="all params as a JSON object: itself, in a file, or on stdin"
+    )
+    option(
+        "--priority",
+        type=arguments.priority,
+        metavar="NAME|N",
+        help="background, normal, user_action, urgent or 0-9999",
+    )
     option("--queue", metavar="QUEUE", help="the queue, instead of the handler's")
     option("--run-after", metavar="TIME", help="not before this time (ISO, or +5m)")
     option("--dedupe-key", metavar="KEY", help="join the active job with this key, if there is one")
@@ -37,8 +44,17 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--user", default="", metavar="ID", help="for this user")
     option("--tenant", metavar="ID", help="for this tenant")
     option("--max-attempts", type=arguments.count, metavar="N", help="attempts, instead of the handler's")
-    option("--wait", action="store_true", help="follow it to its end: exit code 0 completed, 1 failed or cancelled")
-    option("--timeout", type=arguments.seconds, metavar="TIME", help="with --wait: at most this long (90s, 5m), else exit code 124")
+    option(
+        "--wait",
+        action="store_true",
+        help="follow it to its end: exit code 0 completed, 1 failed or cancelled",
+    )
+    option(
+        "--timeout",
+        type=arguments.seconds,
+        metavar="TIME",
+        help="with --wait: at most this long (90s, 5m), else exit code 124",
+    )
     option("--yes", "-y", action="store_true", help="do not ask, for job types that want to be confirmed")
     option("--json", action="store_true", help="a JobOutput on stdout and nothing else")
 
@@ -53,7 +69,7 @@ def act(command: PlatformCommand, options: dict[str, Any]) -> int:
         confirmed(command, handler.spec.confirm)
     result = submit(request)
     _say(command, options, result)
-    if not options["wait"]:
+    if result.id is None or not options["wait"]:
         return DONE
     return wait_for(command, [result.id], timeout=options["timeout"], as_json=options["json"], single=True)
 
@@ -110,13 +126,10 @@ def _say(command: PlatformCommand, options: dict[str, Any], result: SubmitResult
         "alias": f"It mirrors job {result.leader_id}, which has the same dedupe key.",
         "successor": f"It waits until job {result.leader_id} has ended.",
         "replayed": "The idempotency key was used before: this is the job that it made.",
-        "skipped": "Skipped: the job type is exclusive and this job of it has not ended.",
     }
     if result.status in remarks:
         command.err.line(remarks[result.status])
     if not options["json"]:
         command.out.line(str(result.id))
-    elif not options["wait"]:
+    elif not options["wait"] and result.id is not None:
         json_output.document(command.out, job_output(queries.get_job(result.id)))
-    if config.get().celery_broker_url.startswith("memory://") and options["verbosity"] > 1:
-        command.err.line("The broker is in memory: a process of 'runplatform' picks the job up at its next look.")

@@ -18,9 +18,13 @@ HELP = "list jobs, newest first"
 
 def add(parser: argparse.ArgumentParser) -> None:
     add_filter_options(parser)
-    parser.add_argument("--limit", type=arguments.count, default=50, metavar="N", help="how many (default 50)")
+    parser.add_argument(
+        "--limit", type=arguments.count, default=50, metavar="N", help="how many (default 50)"
+    )
     parser.add_argument("--after", metavar="CURSOR", help="go on after the page that named this cursor")
-    parser.add_argument("--json", action="store_true", help='{"jobs": [JobOutput, …], "next": cursor or null}')
+    parser.add_argument(
+        "--json", action="store_true", help='{"jobs": [JobOutput, …], "next": cursor or null}'
+    )
 
 
 def act(command: PlatformCommand, options: dict[str, Any]) -> None:

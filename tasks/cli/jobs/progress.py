@@ -19,7 +19,9 @@ HELP = "say how far a job and its children are"
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", type=id_text, metavar="ID", help="the job's id")
-    parser.add_argument("--json", action="store_true", help='{"id": …, "status": …, "progress": …, "children": …}')
+    parser.add_argument(
+        "--json", action="store_true", help='{"id": …, "status": …, "progress": …, "children": …}'
+    )
 
 
 def act(command: PlatformCommand, options: dict[str, Any]) -> None:
@@ -27,7 +29,12 @@ def act(command: PlatformCommand, options: dict[str, Any]) -> None:
     children = queries.children_summary(job.id)
     if options["json"]:
         shown = job_output(job, payload=False)
-        answer = {"id": shown["id"], "status": shown["status"], "progress": shown["progress"], "children": children}
+        answer = {
+            "id": shown["id"],
+            "status": shown["status"],
+            "progress": shown["progress"],
+            "children": children,
+        }
         json_output.document(command.out, answer)
         return
     command.out.line(f"{plain(names.shown(job.handler_key))}: {reading(job).text()}")

@@ -22,7 +22,10 @@ HELP = "remove ended jobs before their retention has passed"
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--older-than", type=arguments.seconds, metavar="TIME", help="that ended at least this long ago (7d, 12h)"
+        "--older-than",
+        type=arguments.seconds,
+        metavar="TIME",
+        help="that ended at least this long ago (7d, 12h)",
     )
     parser.add_argument("--dry-run", action="store_true", help="count them, and remove nothing")
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask")

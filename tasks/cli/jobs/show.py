@@ -9,10 +9,10 @@ from typing import Any
 
 from jobsplatform.kernel import clock
 from tasks import queries, why
-from tasks.cli import json_output, names
+from tasks.cli import json_output
+from tasks.cli.base import PlatformCommand
 from tasks.cli.following import reading
 from tasks.cli.job_ids import find, id_text
-from tasks.cli.base import PlatformCommand
 from tasks.cli.job_rows import job_facts, state_colour
 from tasks.cli.results import result_lines
 from tasks.cli.spans import instant, length
@@ -45,7 +45,8 @@ def act(command: PlatformCommand, options: dict[str, Any]) -> None:
     attempts = list(job.attempts.order_by("-lease")[:MAX_ATTEMPTS])[::-1]
     aliases = list(job.aliases.order_by("id").values_list("id", "state")[:MAX_ALIASES])
     children = queries.children_summary(job.id)
-    reason = "" if job.state in FINAL else why.why_not_running(job, now)
+    running = job.state in FINAL or job.state == State.RUNNING
+    reason = "" if running else why.why_not_running(job, now)
     if options["json"]:
         more = {
             "why_not_running": reason or None,
@@ -85,7 +86,9 @@ def attempt_output(attempt: JobAttempt) -> dict[str, Any]:
 
 
 def _lines(terminal: Terminal, job: Job, now: datetime, reason: str) -> list[str]:
-    lines = facts({**job_facts(job, now), "progress": "" if job.progress_done is None else reading(job).text()})
+    lines = facts(
+        {**job_facts(job, now), "progress": "" if job.progress_done is None else reading(job).text()}
+    )
     if reason:
         lines += ["", terminal.paint(f"Not running: {reason}", "yellow")]
     for title, value in (("params", job.params), ("data", job.data), ("checkpoint", job.checkpoint)):
@@ -94,7 +97,11 @@ def _lines(terminal: Terminal, job: Job, now: datetime, reason: str) -> list[str
     if job.error:
         lines += ["", terminal.paint("error", "bold"), printable(job.error)]
     if job.result is not None:
-        lines += ["", terminal.paint("result", "bold"), *(f"  {line}" for line in result_lines(terminal, job.result))]
+        lines += [
+            "",
+            terminal.paint("result", "bold"),
+            *(f"  {line}" for line in result_lines(terminal, job.result)),
+        ]
     return lines
 
 

@@ -27,9 +27,15 @@ MAX_ROWS = 2000
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--interval", type=arguments.seconds, default=1.0, metavar="TIME", help="between two looks (default 1s)"
+        "--interval",
+        type=arguments.seconds,
+        default=1.0,
+        metavar="TIME",
+        help="between two looks (default 1s)",
     )
-    parser.add_argument("--for", dest="duration", type=arguments.seconds, metavar="TIME", help="end after this long")
+    parser.add_argument(
+        "--for", dest="duration", type=arguments.seconds, metavar="TIME", help="end after this long"
+    )
     parser.add_argument("--json", action="store_true", help="one JobOutput a line")
     add_filter_options(parser)
 

@@ -22,7 +22,10 @@ HELP = "follow jobs to their end: exit code 0 when all completed, 1 when one fai
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ids", nargs="+", type=id_text, metavar="ID", help="the jobs' ids")
     parser.add_argument(
-        "--timeout", type=arguments.seconds, metavar="TIME", help="at most this long (90s, 5m), else exit code 124"
+        "--timeout",
+        type=arguments.seconds,
+        metavar="TIME",
+        help="at most this long (90s, 5m), else exit code 124",
     )
     parser.add_argument("--json", action="store_true", help='{"jobs": [JobOutput, …]} once all have ended')
 
@@ -42,7 +45,8 @@ def wait_for(
 ) -> int:
     """Follow each job to its end and say how it ended; the exit code. Ctrl-C ends the waiting, not the jobs.
 
-    ``single``: the JSON is one JobOutput, not a list in an object. After ``timeout`` it shows the jobs as they are.
+    ``single``: the JSON is one JobOutput, not a list in an object. After ``timeout`` seconds it shows
+    the jobs as they are.
     """
     started = clock.monotonic()
     worst = 0

@@ -23,8 +23,12 @@ class Command(PlatformCommand):
     help = "List the job types, or describe one."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("type", nargs="?", metavar="[APP:]TYPE", help="describe this job type, with its schema")
-        parser.add_argument("--json", action="store_true", help='{"handlers": […]}, or one with its JSON Schema')
+        parser.add_argument(
+            "type", nargs="?", metavar="[APP:]TYPE", help="describe this job type, with its schema"
+        )
+        parser.add_argument(
+            "--json", action="store_true", help='{"handlers": […]}, or one with its JSON Schema'
+        )
 
     def act(self, options: dict[str, Any]) -> None:
         workers = _workers()
@@ -39,7 +43,10 @@ class Command(PlatformCommand):
         if not handlers:
             self.err.line("No job types: declare one with @job in the jobs.py of an installed app.")
         rows = [_row(handler.spec, workers) for handler in handlers]
-        rows += [[names.shown(key), "-", "-", len(workers[key]), "known to a worker only"] for key in _elsewhere(workers)]
+        rows += [
+            [names.shown(key), "-", "-", len(workers[key]), "known to a worker only"]
+            for key in _elsewhere(workers)
+        ]
         columns = [
             Column("TYPE"),
             Column("QUEUE"),
@@ -67,7 +74,9 @@ class Command(PlatformCommand):
             "attempts": spec.max_attempts or config.get().tasks.max_attempts,
             "timeout": length(spec.timeout) if spec.timeout else "none",
             "soft timeout": length(spec.soft_timeout) if spec.soft_timeout else "",
-            "kept for": length(spec.retention.total_seconds()) if isinstance(spec.retention, timedelta) else "",
+            "kept for": length(spec.retention.total_seconds())
+            if isinstance(spec.retention, timedelta)
+            else "",
             "confirm": spec.confirm,
             "live workers": ", ".join(workers.get(spec.key, [])) or "none: its jobs wait",
         }
@@ -109,7 +118,13 @@ def limits(spec: JobSpec) -> str:
 
 def _row(spec: JobSpec, workers: dict[str, list[str]]) -> list[object]:
     text = spec.description.strip().splitlines()
-    return [names.shown(spec.key), spec.queue, limits(spec), len(workers.get(spec.key, [])), text[0] if text else ""]
+    return [
+        names.shown(spec.key),
+        spec.queue,
+        limits(spec),
+        len(workers.get(spec.key, [])),
+        text[0] if text else "",
+    ]
 
 
 def _workers() -> dict[str, list[str]]:
@@ -130,5 +145,5 @@ def _elsewhere(workers: dict[str, list[str]]) -> list[str]:
 def _find(name: str) -> JobHandler:
     handler = registry.find(*names.split(name))
     if handler is None:
-        raise UnknownName("job type", name, [names.shown(key) for key in registry.keys()])
+        raise UnknownName("job type", name, [names.shown(each.spec.key) for each in registry.all()])
     return handler

@@ -8,7 +8,18 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from tasks.cli.base import PlatformCommand
-from tasks.cli.jobs import cancelling, enqueue, listing, progress, purging, resuming, retrying, show, tail, waiting
+from tasks.cli.jobs import (
+    cancelling,
+    enqueue,
+    listing,
+    progress,
+    purging,
+    resuming,
+    retrying,
+    show,
+    tail,
+    waiting,
+)
 from tasks.cli.parser import add_subcommands
 
 SUBCOMMANDS: dict[str, ModuleType] = {

@@ -22,10 +22,12 @@ _COLOURS = {"live": "green", "draining": "yellow", "silent": "red", "lost": "red
 
 
 class Command(PlatformCommand):
-    help = "List the processes of the platform: live ones and those that went silent; with --all also ended ones."
+    help = "List the platform's processes: live ones and those that went silent; with --all also ended ones."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--all", action="store_true", help="also those that stopped or were declared lost")
+        parser.add_argument(
+            "--all", action="store_true", help="also those that stopped or were declared lost"
+        )
         parser.add_argument("--json", action="store_true", help='{"processes": […]}')
 
     def act(self, options: dict[str, Any]) -> None:
@@ -58,7 +60,9 @@ class Command(PlatformCommand):
 
 def busy_slots() -> dict[UUID, int]:
     """Process id -> jobs that it was given and has not ended."""
-    counted = Job.objects.filter(state__in=IN_FLIGHT).order_by().values_list("worker_id").annotate(Count("id"))
+    counted = (
+        Job.objects.filter(state__in=IN_FLIGHT).order_by().values_list("worker_id").annotate(Count("id"))
+    )
     return {worker_id: count for worker_id, count in counted}
 
 

@@ -16,14 +16,16 @@ from tasks.cli.suspension_scope import add_scope, output, shown, suspensions_tab
 
 
 class Command(PlatformCommand):
-    help = "Stop new starts of everything, an app, a job type or a queue. Without a scope: list what is suspended."
+    help = "Stop new starts of everything, an app, a job type or a queue; without a scope, list them."
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_scope(parser, optional=True)
         parser.add_argument("--list", action="store_true", help="list what is suspended")
         parser.add_argument("--reason", default="", metavar="TEXT", help="why, for those who wonder")
         parser.add_argument("--expires", metavar="TIME", help="lift it by itself then (ISO, or +1h)")
-        parser.add_argument("--interrupt", action="store_true", help="ask running jobs to stop; they go on later")
+        parser.add_argument(
+            "--interrupt", action="store_true", help="ask running jobs to stop; they go on later"
+        )
         parser.add_argument("--json", action="store_true", help='{"suspensions": […]}')
 
     def act(self, options: dict[str, Any]) -> None:
@@ -64,4 +66,6 @@ class Command(PlatformCommand):
 def _refuse_without_scope(options: dict[str, Any]) -> None:
     for name in ("scope", "reason", "expires", "interrupt"):
         if options[name] and (name == "scope") == options["list"]:
-            raise InvalidInput("Name what to suspend: all, app NAME, type NAME or queue NAME; or --list alone.")
+            raise InvalidInput(
+                "Name what to suspend: all, app NAME, type NAME or queue NAME; or --list alone."
+            )

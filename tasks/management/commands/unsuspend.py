@@ -29,7 +29,9 @@ class Command(PlatformCommand):
         in_force = suspensions.in_force(now)
         if not any((row.scope, row.target) == (options["scope"], wanted) for row in in_force):
             there = ", ".join(shown(row) for row in in_force) or "nothing"
-            raise InvalidInput(f"{options['scope']} {options['target'] or ''}".strip() + f" is not suspended; {there} is.")
+            raise InvalidInput(
+                f"{options['scope']} {options['target'] or ''}".strip() + f" is not suspended; {there} is."
+            )
         lifted = control.unsuspend(options["scope"], wanted, actor=operator())
         if options["json"]:
             json_output.document(self.out, {"suspensions": [output(lifted)]})
