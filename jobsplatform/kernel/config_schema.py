@@ -64,6 +64,10 @@ class TasksConfig(Section):
     resume_ramp_seconds: Seconds = about("how long that throttle lasts", 30)
     progress_per_second: Count = about("most progress writes a second of one job", 4)
     files_scan_roots: Names = about("folders that files.scan may read; empty: any", ())
+    clear_temp_roots: Names = about(
+        "folders whose subfolders maintenance.clear_temp may clear; empty: the temporary folder, DATA_DIR/tmp",
+        (),
+    )
     url_allow_hosts: Names = about("hosts that the URL job may call; empty: none", ())
     url_allow_private: bool = about("let the URL job call private addresses", False)
     allowed_commands: Names = about("management commands that the command job may run", ("clearsessions",))
