@@ -80,6 +80,7 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     )
 ]
+AUTHENTICATION_BACKENDS = ["jobsplatform.kernel.login.LimitedBackend"]
 LOGIN_URL = "admin:login"
 
 LANGUAGE_CODE = "en"

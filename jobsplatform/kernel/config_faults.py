@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import importlib.util
 import json
 import zoneinfo
 from collections.abc import Callable, Iterable, Mapping
@@ -136,7 +137,9 @@ def contradictions(config: Config, bad: Iterable[str] = ()) -> list[str]:
         ),
     ]
     faults = [f"{names[0]}: {text}" for names, holds, text in rules if not told & set(names) and not holds()]
-    return faults + _zone_fault(config.time_zone)
+    return (
+        faults + _zone_fault(config.time_zone) + [_app_fault(app) for app in config.apps if not _there(app)]
+    )
 
 
 def _zone_fault(name: str) -> list[str]:
@@ -146,6 +149,21 @@ def _zone_fault(name: str) -> list[str]:
     best = nearest(name, known)
     hint = f" Did you mean {best!r}?" if best else ""
     return [f"TIME_ZONE: expected a zone name such as 'Europe/Berlin', got {name[:SHOWN]!r}.{hint}"]
+
+
+def _there(app: str) -> bool:
+    """Is there a module for an entry of APPS? Nothing is imported."""
+    try:
+        return importlib.util.find_spec(app.partition(".")[0]) is not None
+    except ValueError:
+        return False
+
+
+def _app_fault(app: str) -> str:
+    return (
+        f"APPS: expected Django apps that can be imported, got {app[:SHOWN]!r}. Is it installed, and is "
+        "its folder on the Python path?"
+    )
 
 
 def _limits(field: FieldInfo) -> list[Any]:

@@ -65,7 +65,7 @@ class TasksConfig(Section):
     progress_per_second: Count = about("most progress writes a second of one job", 4)
     files_scan_roots: Names = about("folders that files.scan may read; empty: any", ())
     clear_temp_roots: Names = about(
-        "folders whose subfolders maintenance.clear_temp may clear; empty: the temporary folder, DATA_DIR/tmp",
+        "folders whose subfolders maintenance.clear_temp may clear; empty: the temp folder and DATA_DIR/tmp",
         (),
     )
     url_allow_hosts: Names = about("hosts that the URL job may call; empty: none", ())

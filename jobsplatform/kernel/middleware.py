@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from asyncio import iscoroutinefunction
 from collections.abc import Callable
 from typing import Any
 
-from asgiref.sync import sync_to_async
+from asgiref.sync import iscoroutinefunction, sync_to_async
 from django.contrib.auth import SESSION_KEY
 from django.db import DatabaseError
 from django.http import HttpRequest

@@ -45,7 +45,7 @@ def test_every_value_is_read_from_its_variable(local: dict[str, str]) -> None:
         local
         | {
             "DEBUG": "true",
-            "APPS": "shop, shop.reports",
+            "APPS": "tests, json.tool",
             "ALLOWED_HOSTS": '["a.example", "b.example"]',
             "REDIS_URL": "redis://cache/0",
             "TASKS__PROVIDER": "sync",
@@ -58,7 +58,7 @@ def test_every_value_is_read_from_its_variable(local: dict[str, str]) -> None:
         }
     )
     assert found.debug is True
-    assert found.apps == ("shop", "shop.reports")
+    assert found.apps == ("tests", "json.tool")
     assert found.allowed_hosts == ("a.example", "b.example")
     assert found.celery_broker_url == "redis://cache/0"
     assert found.tasks.provider == "sync"
@@ -159,6 +159,12 @@ def test_settings_that_contradict_each_other_are_both_named(
 ) -> None:
     (told,) = faults(local | environ)
     assert all(name in told for name in names)
+
+
+@pytest.mark.parametrize("app", ["no_such_shop", "no_such_shop.apps.Config", ".", "shop-1"])
+def test_an_app_that_is_not_there_is_told(local: dict[str, str], app: str) -> None:
+    (told,) = faults(local | {"APPS": f"tests,{app}"})
+    assert told.startswith(f"APPS: expected Django apps that can be imported, got {app!r}.")
 
 
 def test_a_faulty_value_is_not_told_twice(local: dict[str, str]) -> None:
