@@ -1,0 +1,1 @@
+"""What runs: handlers, jobs, and the way of a job from submit to its one recorded end."""

@@ -1,0 +1,301 @@
+"""What operators can do to jobs. The admin, the bus and the command line all call these; each is audited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+
+from jobsplatform.kernel import audit, clock, events
+from jobsplatform.kernel.audit import Actor
+from jobsplatform.kernel.db import after_commit, retry_deadlocks
+from jobsplatform.kernel.errors import IllegalMove, JobNotFound
+from tasks import dedupe, finish, followers, hints, registry, submit, transitions
+from tasks.events import CancelRequested, JobMoved
+from tasks.filters import JobFilter, read_id
+from tasks.models import Job
+from tasks.requests import JobRequest
+from tasks.retention import purge_after
+from tasks.states import ACTIVE, FINAL, CancelReason, Cause, Dedupe, Hold, Role, State
+from tasks.switches import set_tenant_state, suspend, unsuspend
+
+__all__ = [
+    "CancelResult",
+    "cancel",
+    "cancel_by_filter",
+    "interrupt_worker",
+    "preempt",
+    "resume",
+    "retry",
+    "set_tenant_state",
+    "suspend",
+    "unsuspend",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CancelResult:
+    """``how``: cancelled (at once), requested (it runs and will see it), already_requested, already_ended."""
+
+    job: Job
+    how: str
+    children: int = 0
+
+
+def _locked(job_id: UUID | str) -> Job:
+    wanted = read_id(job_id)
+    job = Job.objects.select_for_update().filter(id=wanted).first()
+    if job is None:
+        raise JobNotFound(wanted)
+    return job
+
+
+# -- cancel ------------------------------------------------------------------------------------------
+
+
+def cancel(
+    job_id: UUID | str,
+    *,
+    actor: Actor,
+    cascade: bool = False,
+    reason: CancelReason = CancelReason.USER,
+    now: datetime | None = None,
+) -> CancelResult:
+    """Cancel a job: at once where it does not run; a running one is asked to stop, and killed after its grace.
+
+    ``cascade``: its descendants too. An ended job is left as it is. Raises JobNotFound, InvalidInput.
+    """
+    now = now or clock.now()
+    result = _cancel_one(job_id, reason, actor, now)
+    children = (
+        sum(_cancel_one(c, reason, actor, now).how in _CHANGED for c in _descendants(result.job.id))
+        if cascade
+        else 0
+    )
+    return CancelResult(result.job, result.how, children)
+
+
+_CHANGED = ("cancelled", "requested")
+
+
+def _descendants(job_id: UUID) -> Iterator[UUID]:
+    """Active descendants, parents before their children."""
+    layer = [job_id]
+    while layer:
+        rows = Job.objects.filter(parent_id__in=layer)
+        layer = list(rows.order_by("id").values_list("id", flat=True))
+        active = set(rows.filter(state__in=sorted(ACTIVE)).values_list("id", flat=True))
+        yield from (job for job in layer if job in active)
+
+
+@retry_deadlocks
+@transaction.atomic
+def _cancel_one(job_id: UUID | str, reason: CancelReason, actor: Actor, now: datetime) -> CancelResult:
+    job = _locked(job_id)
+    before = job.state
+    if job.state in FINAL:
+        return CancelResult(job, "already_ended")
+    if job.state == State.RUNNING:
+        how = "requested" if transitions.ask_to_stop(job.id, reason, now) else "already_requested"
+        if how == "requested":
+            events.emit(CancelRequested(job.id, job.handler_key, reason))
+    else:
+        how = "cancelled"
+        keep = purge_after(
+            job, State.CANCELLED, getattr(registry.find(job.app_id, job.job_type), "spec", None)
+        )
+        transitions.cancel(job.id, reason, now, purge_after=keep)
+        job.state, job.reason, job.cause = State.CANCELLED, str(reason), Cause.CANCELLED
+        followers.settle(job, now)
+        events.emit(
+            JobMoved(
+                job.id,
+                job.handler_key,
+                "cancel",
+                job.state,
+                job.lease,
+                job.queue,
+                str(reason),
+                job.cause,
+                job.worker_id,
+                job.parent_id,
+            )
+        )
+        after_commit(lambda: finish.let_go(job, "cancel", now))
+    if how in _CHANGED:
+        audit.record(
+            "job.cancel",
+            "job",
+            job.id,
+            actor=actor,
+            before={"state": before},
+            after={"how": how, "reason": str(reason)},
+            tenant_id=job.tenant_id,
+            app_id=job.app_id,
+        )
+        hints.wake()
+    return CancelResult(job, how)
+
+
+def cancel_by_filter(wanted: JobFilter, *, actor: Actor, dry_run: bool = False, batch: int = 500) -> int:
+    """Cancel every active job that matches, in batches, oldest first; returns how many (would) change.
+
+    Every job is a short transaction of its own, so that nobody waits for the whole.
+    """
+    rows = wanted.queryset().filter(state__in=sorted(ACTIVE)).order_by("id")
+    if dry_run:
+        return rows.count()
+    now, changed, last = clock.now(), 0, None
+    while True:
+        part = list((rows.filter(id__gt=last) if last else rows).values_list("id", flat=True)[:batch])
+        if not part:
+            break
+        changed += sum(_cancel_one(job_id, CancelReason.USER, actor, now).how in _CHANGED for job_id in part)
+        last = part[-1]
+    audit.record("jobs.cancel_by_filter", "jobs", "filter", actor=actor, after={"changed": changed})
+    return changed
+
+
+def interrupt_worker(process_id: UUID, reason: CancelReason, now: datetime | None = None) -> int:
+    """Ask every run of one worker to stop (drain); returns how many were asked."""
+    now = now or clock.now()
+    rows = Job.objects.filter(worker_id=process_id, state=State.RUNNING).values_list("id", "handler_key")
+    asked = 0
+    for job_id, handler_key in rows:
+        if transitions.ask_to_stop(job_id, reason, now):
+            asked += 1
+            events.emit(CancelRequested(job_id, handler_key, reason))
+    return asked
+
+
+def preempt(job_id: UUID | str, *, actor: Actor, by: UUID | None = None, now: datetime | None = None) -> bool:
+    """Ask a running job to give way (to ``by``, when given). False: it does not run, or was asked to stop already."""
+    now = now or clock.now()
+    wanted = read_id(job_id)
+    with transaction.atomic():
+        asked = transitions.ask_to_stop(wanted, CancelReason.PREEMPTED, now, by=by)
+        if asked:
+            audit.record("job.preempt", "job", wanted, actor=actor, after={"by": str(by) if by else None})
+    return asked
+
+
+# -- again -------------------------------------------------------------------------------------------
+
+
+def retry(job_id: UUID | str, *, actor: Actor, now: datetime | None = None) -> Job | submit.SubmitResult:
+    """Run a failed or cancelled job again, with a new budget; its failed children too.
+
+    An alias is submitted anew. One whose dedupe key has a newer active job follows its type's rule: it becomes
+    that one's alias, or (``keep_latest``, ``reject``) the retry is refused. Raises IllegalMove when the job is
+    not failed or cancelled.
+    """
+    now = now or clock.now()
+    job = Job.objects.filter(id=read_id(job_id)).first()
+    if job is None:
+        raise JobNotFound(read_id(job_id))
+    if job.state not in (State.FAILED, State.CANCELLED):
+        raise IllegalMove(
+            f"Job {job.id} is {job.state}; only a failed or cancelled job can be retried.",
+            job_id=str(job.id),
+            state=job.state,
+        )
+    if job.role == Role.ALIAS:
+        return _submit_again(job, actor)
+    return _retry_one(job.id, actor, now)
+
+
+def _submit_again(job: Job, actor: Actor) -> submit.SubmitResult:
+    with transaction.atomic():
+        result = submit.submit(
+            JobRequest(
+                job.job_type,
+                job.params,
+                app_id=job.app_id,
+                priority=job.priority,
+                queue=job.queue,
+                dedupe_key=job.dedupe_key,
+                dedupe=job.dedupe,
+                concurrency_key=job.concurrency_key,
+                user_id=job.user_id,
+                tenant_id=job.tenant_id,
+                max_attempts=job.max_attempts,
+                origin="manual",
+            )
+        )
+        audit.record(
+            "job.retry",
+            "job",
+            job.id,
+            actor=actor,
+            after={"new_job": str(result.id), "status": result.status},
+        )
+    return result
+
+
+@retry_deadlocks
+@transaction.atomic
+def _retry_one(job_id: UUID, actor: Actor, now: datetime) -> Job:
+    job = _locked(job_id)
+    before, columns = job.state, {}
+    if job.dedupe_key:
+        columns = _rejoin(job)
+    if not transitions.revive(job.id, now, **columns):
+        raise IllegalMove(
+            f"Job {job.id} is {job.state}; only a failed or cancelled job can be retried.", job_id=str(job.id)
+        )
+    audit.record(
+        "job.retry",
+        "job",
+        job.id,
+        actor=actor,
+        before={"state": before},
+        tenant_id=job.tenant_id,
+        app_id=job.app_id,
+    )
+    events.emit(
+        JobMoved(job.id, job.handler_key, "revive", State.PENDING, job.lease, job.queue, "retried by hand")
+    )
+    if columns.get("role") == Role.ALIAS:
+        after_commit(lambda: followers.check(job.id, clock.now()))
+    for child in (
+        Job.objects.filter(parent_id=job.id, state=State.FAILED).order_by("id").values_list("id", flat=True)
+    ):
+        _retry_one(child, actor, now)
+    hints.wake()
+    return Job.objects.get(id=job.id)
+
+
+def _rejoin(job: Job) -> dict[str, object]:
+    """The part that a retried job plays now: its key may have a newer leader."""
+    leader = dedupe.find_leader(job)
+    if leader is None:
+        return {"role": Role.LEADER, "leader_id": None}
+    if job.dedupe == Dedupe.ALIAS:
+        return {"role": Role.ALIAS, "leader_id": leader, "hold": Hold.ALIAS}
+    raise IllegalMove(
+        f"Job {job.id} cannot be retried: the newer job {leader} is active with its dedupe key {job.dedupe_key!r}.",
+        job_id=str(job.id),
+        leader_id=str(leader),
+    )
+
+
+def resume(job_id: UUID | str, *, actor: Actor, now: datetime | None = None) -> Job:
+    """Let a paused job run again. Raises IllegalMove when it is not paused, JobNotFound."""
+    now = now or clock.now()
+    with transaction.atomic():
+        job = _locked(job_id)
+        if not transitions.resume(job.id, now, "resumed by hand"):
+            raise IllegalMove(
+                f"Job {job.id} is {job.state}, not paused.", job_id=str(job.id), state=job.state
+            )
+        audit.record("job.resume", "job", job.id, actor=actor, tenant_id=job.tenant_id, app_id=job.app_id)
+        events.emit(
+            JobMoved(
+                job.id, job.handler_key, "resume", State.PENDING, job.lease, job.queue, "resumed by hand"
+            )
+        )
+        hints.wake()
+        return Job.objects.get(id=job.id)

@@ -1,0 +1,307 @@
+"""Who runs next: one round of one worker's dispatcher.
+
+A round claims for its own worker alone: as many jobs as that worker has free slots, of the queues it serves
+and the types it knows. It runs in one transaction that first takes the lock row of each queue, so that slots,
+reserved slots and fairness are counted exactly; the messages are sent after the commit.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+
+from jobsplatform.kernel import config, events
+from jobsplatform.kernel.db import retry_deadlocks
+from jobsplatform.kernel.models import Tenant
+from tasks import limits, registry, suspensions, transitions
+from tasks.events import JobMoved
+from tasks.models import DispatchLock, Job
+from tasks.preempt import preempt_for
+from tasks.sql import claim as sql
+from tasks.states import IN_FLIGHT, Hold, Priority, State
+
+logger = logging.getLogger("jobsplatform.dispatch")
+
+_COME_DUE_BATCH = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerView:
+    """The worker a round claims for. ``keys``: handler keys it knows; ``busy_threads``: slots occupied by runs
+    that have ended on record but whose threads cannot be killed."""
+
+    process_id: UUID
+    queues: tuple[str, ...]
+    keys: frozenset[str]
+    concurrency: int
+    busy_threads: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A job that this worker is to be sent."""
+
+    job_id: UUID
+    lease: int
+    handler_key: str
+    job_type: str
+    queue: str
+
+
+@dataclass(frozen=True, slots=True)
+class RoundResult:
+    """What a round did. ``more``: another one at once may find more."""
+
+    claimed: int
+    resent: int
+    more: bool
+
+
+Send = Callable[[Claimed], None]
+
+
+def round(worker: WorkerView, send: Send, now: datetime) -> RoundResult:
+    """One round: what has come due, what was lost on the way, what may start now."""
+    due = come_due(now)
+    resent = resend_lost(worker, send, now)
+    choice = claim(worker, now)
+    sent = [job for job in choice.won if _deliver(job, send, now)]
+    return RoundResult(len(sent), resent, more=due == _COME_DUE_BATCH or choice.parked > 0)
+
+
+def _deliver(job: Claimed, send: Send, now: datetime) -> bool:
+    try:
+        send(job)
+    except Exception as error:  # the broker is away: the row is the truth, so the job simply waits again
+        if transitions.hand_back(job.job_id, job.lease, "message could not be sent", now):
+            logger.warning(
+                "job %s could not be sent (%s); it waits and will be sent again", job.job_id, error
+            )
+        return False
+    return True
+
+
+def come_due(now: datetime) -> int:
+    """Put jobs whose time has come into the claim's index."""
+    rows = Job.objects.filter(state=State.PENDING, hold=Hold.LATER, due_at__lte=now).order_by("due_at")
+    if not rows.exists():
+        return 0
+    with transaction.atomic():
+        ids = list(rows.select_for_update(skip_locked=True).values_list("id", flat=True)[:_COME_DUE_BATCH])
+        return transitions.unhold(ids, Hold.LATER, now)
+
+
+def resend_lost(worker: WorkerView, send: Send, now: datetime) -> int:
+    """Jobs sent to this worker that did not start in time although it has free slots: new lease, new message."""
+    late = now - timedelta(seconds=config.get().tasks.resend_seconds)
+    mine = Job.objects.filter(worker_id=worker.process_id, state__in=sorted(IN_FLIGHT))
+    lost = list(mine.filter(state=State.DISPATCHED, dispatched_at__lte=late).order_by("dispatched_at"))
+    if not lost or mine.filter(state=State.RUNNING).count() + worker.busy_threads >= worker.concurrency:
+        return 0
+    sent = 0
+    for job in lost:
+        lease = transitions.resend(job.id, job.lease, now)
+        if lease is not None:
+            logger.warning("job %s was sent but did not start; sent again under lease %s", job.id, lease)
+            sent += _deliver(Claimed(job.id, lease, job.handler_key, job.job_type, job.queue), send, now)
+    return sent
+
+
+def hand_back_all(process_id: UUID, now: datetime, reason: str = "worker drained") -> int:
+    """Free what was sent to this worker and not started."""
+    rows = Job.objects.filter(worker_id=process_id, state=State.DISPATCHED).order_by("id")
+    return sum(transitions.hand_back(job.id, job.lease, reason, now) for job in rows)
+
+
+@dataclass(slots=True)
+class Choice:
+    """What one claim decided."""
+
+    won: list[Claimed] = field(default_factory=list)
+    parked: int = 0
+
+
+@retry_deadlocks
+@transaction.atomic
+def claim(worker: WorkerView, now: datetime) -> Choice:
+    """Choose and claim what this worker may start now. Exact: see ``tasks.limits``."""
+    groups = [g for queue in sorted(worker.queues) for g in sql.groups(queue) if g.handler_key in worker.keys]
+    if not groups:
+        return Choice()
+    queues = sorted({g.queue for g in groups})
+    limited = {g.handler_key: n for g in groups if (n := type_limit(g.handler_key)) is not None}
+    locks = limits.take([*map(limits.queue_lock, queues), *map(limits.type_lock, limited)])
+    gate = suspensions.gate(now)
+    groups = [g for g in groups if not gate.closed(g.queue, g.handler_key)]
+    mine = Job.objects.filter(worker_id=worker.process_id, state__in=sorted(IN_FLIGHT)).count()
+    picker = Picker(
+        free=worker.concurrency - worker.busy_threads - mine,
+        rooms=limits.rooms(queues, now),
+        gate=gate,
+        now=now,
+        locks={queue: locks[limits.queue_lock(queue)] for queue in queues},
+        type_room={k: limited[k] - n for k, n in {**dict.fromkeys(limited, 0), **_used(limited)}.items()},
+    )
+    # Where nothing can be placed only an urgent job matters: it may ask another to give way.
+    reach = max(picker.free, 0)
+    found = sql.candidates([(g, _reach(g, reach, limited)) for g in groups])
+    jobs = _sound(found, now)
+    picker.key_room = _key_room(jobs)
+    choice = _finish_round(worker, picker, picker.pick(jobs), now)
+    choice.parked += len(found) - len(jobs)
+    return choice
+
+
+def type_limit(handler_key: str) -> int | None:
+    """How many of this type may be in flight at once; None: no limit."""
+    handler = registry.find(*handler_key.split(":", 1))
+    if handler is None:
+        return None
+    return 1 if handler.spec.exclusive else handler.spec.max_concurrency
+
+
+def _used(limited: dict[str, int]) -> dict[str, int]:
+    return limits.in_flight_of_types(limited) if limited else {}
+
+
+def _reach(group: sql.Group, free: int, limited: dict[str, int]) -> int:
+    if group.priority >= Priority.USER_ACTION:
+        free = max(1, free)
+    return min(free, limited.get(group.handler_key, free))
+
+
+def _sound(jobs: list[Job], now: datetime) -> list[Job]:
+    """Set aside the jobs of tenants that are not active."""
+    asleep = (
+        set(Tenant.objects.exclude(state="active").values_list("tenant_id", flat=True)) if jobs else set()
+    )
+    aside = [job.id for job in jobs if job.tenant_id in asleep]
+    if aside:
+        transitions.hold(aside, Hold.TENANT, now)
+    return [job for job in jobs if job.tenant_id not in asleep]
+
+
+def _key_room(jobs: list[Job]) -> dict[limits.Key, int]:
+    keys = {key: job.concurrency_limit for job in jobs if (key := limits.key_of(job)) is not None}
+    if not keys:
+        return {}
+    limits.take(map(limits.key_lock, keys))
+    used = limits.in_flight_of_keys(keys)
+    return {key: limit - used.get(key, 0) for key, limit in keys.items()}
+
+
+def _finish_round(worker: WorkerView, picker: Picker, chosen: list[Job], now: datetime) -> Choice:
+    won = _claim_chosen(worker, picker, chosen, now)
+    # After the claim, because parking takes every claimable row of a busy key.
+    parked = sum(limits.park(key, now) for key in sorted(picker.busy_keys))
+    for job in picker.squeezed:
+        preempt_for(job, now)
+    return Choice([Claimed(j.id, j.lease, j.handler_key, j.job_type, j.queue) for j in won], parked)
+
+
+def _claim_chosen(worker: WorkerView, picker: Picker, chosen: list[Job], now: datetime) -> list[Job]:
+    if not chosen:
+        return []
+    free_rows = Job.objects.filter(id__in=[job.id for job in chosen], state=State.PENDING, hold=Hold.NONE)
+    locked = free_rows.order_by("id").select_for_update(skip_locked=True).values_list("id", flat=True)
+    order = {job.id: n for n, job in enumerate(chosen)}
+    won = sorted(transitions.claim(list(locked), worker.process_id, now), key=lambda job: order[job.id])
+    for queue in {job.queue for job in won}:
+        picker.locks[queue].save(update_fields=["claims", "fair_at"])
+    picker.gate.save()
+    for job in won:
+        owner = job.worker_id
+        events.emit(
+            JobMoved(job.id, job.handler_key, "claim", job.state, job.lease, job.queue, worker_id=owner)
+        )
+    return won
+
+
+@dataclass(slots=True)
+class Picker:
+    """Chooses among candidates: most urgent first, then oldest; each k-th start, or one whenever somebody has
+    waited longer than the starvation bound, goes to the longest waiting of lower priority."""
+
+    free: int
+    rooms: dict[str, limits.Room]
+    gate: suspensions.Gate
+    now: datetime
+    locks: dict[str, DispatchLock]
+    type_room: dict[str, int]
+    key_room: dict[limits.Key, int] = field(default_factory=dict)
+    busy_keys: set[limits.Key] = field(default_factory=set)
+    squeezed: list[Job] = field(default_factory=list)  # urgent jobs that found no slot
+
+    def pick(self, jobs: list[Job]) -> list[Job]:
+        """The jobs to start, in order; ``jobs`` come most urgent first."""
+        waiting, chosen = list(jobs), []
+        while waiting and self.free > 0:
+            fair = self._fair(waiting)
+            job = fair or waiting[0]
+            waiting.remove(job)
+            if self._may_start(job):
+                chosen.append(job)
+                self._take(job, fair=fair is not None)
+        # No slot is left here. Another worker may have one: only a full queue makes somebody give way.
+        urgent = [
+            job for job in waiting if job.priority >= Priority.USER_ACTION and self.rooms[job.queue].high <= 0
+        ]
+        self.squeezed += [job for job in urgent if self._limits_allow(job)]
+        return chosen
+
+    def _fair(self, waiting: list[Job]) -> Job | None:
+        settings = config.get().tasks
+        bound = timedelta(seconds=settings.starvation_seconds)
+        passed_over: dict[str, Job] = {}
+        for job in waiting:
+            if (
+                job.priority < waiting[0].priority
+                and self.rooms[job.queue].any > 0
+                and self._limits_allow(job)
+            ):
+                oldest = passed_over.get(job.queue)
+                if oldest is None or (job.due_at, job.id) < (oldest.due_at, oldest.id):
+                    passed_over[job.queue] = job
+        for queue, job in passed_over.items():
+            lock = self.locks[queue]
+            since = max(job.due_at, lock.fair_at or job.due_at)
+            if lock.claims + 1 >= settings.starvation_every or self.now - since >= bound:
+                return job
+        return None
+
+    def _limits_allow(self, job: Job) -> bool:
+        key = limits.key_of(job)
+        return (
+            self.type_room.get(job.handler_key, 1) > 0
+            and (key is None or self.key_room[key] > 0)
+            and self.gate.has_room(job.queue, job.handler_key)
+        )
+
+    def _may_start(self, job: Job) -> bool:
+        key = limits.key_of(job)
+        if key is not None and self.key_room[key] <= 0:
+            self.busy_keys.add(key)
+            return False
+        if not self._limits_allow(job):
+            return False
+        if not self.rooms[job.queue].has(job.priority):
+            if job.priority >= Priority.USER_ACTION:
+                self.squeezed.append(job)
+            return False
+        return True
+
+    def _take(self, job: Job, *, fair: bool) -> None:
+        self.free -= 1
+        self.rooms[job.queue].take()
+        self.gate.take(job.queue, job.handler_key)
+        if job.handler_key in self.type_room:
+            self.type_room[job.handler_key] -= 1
+        if (key := limits.key_of(job)) is not None:
+            self.key_room[key] -= 1
+        lock = self.locks[job.queue]
+        lock.claims, lock.fair_at = (0, self.now) if fair else (lock.claims + 1, lock.fair_at)

@@ -1,0 +1,353 @@
+"""The rows: jobs, their attempts, suspensions, keys. The database refuses illegal rows by itself."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import F, Q
+
+from jobsplatform.kernel.ids import uuid7
+from tasks.states import ACTIVE, FINAL, IN_FLIGHT, CancelReason, Cause, Dedupe, Hold, Priority, Role, State
+
+_FINAL = sorted(FINAL)
+_ACTIVE = sorted(ACTIVE)
+_IN_FLIGHT = sorted(IN_FLIGHT)
+_CLAIMABLE = Q(state=State.PENDING, hold=Hold.NONE)
+
+NAME_LENGTH = 200
+KEY_LENGTH = 255
+
+
+def _choices(enum: type) -> list[tuple[str, str]]:
+    return [(str(item), str(item) or "-") for item in enum]  # type: ignore[attr-defined]
+
+
+class Job(models.Model):
+    """One request to run a handler, and where it stands. Its row is the outbox: messages are only hints."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    app_id = models.CharField(max_length=100, blank=True, default="")
+    job_type = models.CharField(max_length=NAME_LENGTH)
+    # "app_id:job_type", kept beside the two so that one index walks from type to type.
+    handler_key = models.CharField(max_length=NAME_LENGTH + 101, editable=False)
+    queue = models.CharField(max_length=100, default="default")
+    priority = models.IntegerField(default=Priority.NORMAL)
+
+    state = models.CharField(max_length=12, choices=_choices(State), default=State.PENDING)
+    hold = models.CharField(max_length=12, choices=_choices(Hold), blank=True, default=Hold.NONE)
+    reason = models.CharField(max_length=200, blank=True, default="")
+    cause = models.CharField(max_length=12, choices=_choices(Cause), blank=True, default=Cause.NONE)
+    revision = models.BigIntegerField(default=0)
+
+    params = models.JSONField(default=dict, blank=True)
+    data = models.JSONField(default=dict, blank=True)
+    result = models.JSONField(null=True, blank=True)
+    error_type = models.CharField(max_length=200, blank=True, default="")
+    error = models.TextField(blank=True, default="")
+    checkpoint = models.JSONField(null=True, blank=True)
+
+    lease = models.BigIntegerField(default=0)
+    worker_id = models.UUIDField(null=True, blank=True)
+    attempt = models.IntegerField(default=0)  # number of the current or last counted attempt
+    failures = models.IntegerField(default=0)  # attempts used up
+    crashes = models.IntegerField(default=0)  # in a row without a new checkpoint, pinned on this job
+    losses = models.IntegerField(default=0)  # in a row, with a whole worker or not to be pinned on one job
+    max_attempts = models.IntegerField(default=3)
+
+    progress_done = models.FloatField(null=True, blank=True)
+    progress_total = models.FloatField(null=True, blank=True)
+    progress_label = models.CharField(max_length=200, blank=True, default="")
+    progress_at = models.DateTimeField(null=True, blank=True)
+
+    cancel_reason = models.CharField(max_length=12, choices=_choices(CancelReason), blank=True, default="")
+    cancel_requested_at = models.DateTimeField(null=True, blank=True)
+    preempted_by = models.UUIDField(null=True, blank=True)
+
+    created_at = models.DateTimeField()
+    run_after = models.DateTimeField(null=True, blank=True)  # as asked for
+    due_at = models.DateTimeField()  # may start from here on: run_after, or the end of a backoff
+    dispatched_at = models.DateTimeField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)  # start of the current or last run
+    first_started_at = models.DateTimeField(null=True, blank=True)
+    deadline_at = models.DateTimeField(null=True, blank=True)  # running: hard limit; waiting: outside finish
+    finished_at = models.DateTimeField(null=True, blank=True)
+    updated_at = models.DateTimeField()
+    purge_at = models.DateTimeField(null=True, blank=True)
+
+    concurrency_key = models.CharField(max_length=KEY_LENGTH, blank=True, default="")
+    concurrency_limit = models.IntegerField(default=1)  # of the key
+    exclusive = models.BooleanField(default=False)
+    dedupe_key = models.CharField(max_length=KEY_LENGTH, blank=True, default="")
+    dedupe = models.CharField(max_length=12, choices=_choices(Dedupe), default=Dedupe.ALIAS)
+    role = models.CharField(max_length=10, choices=_choices(Role), blank=True, default=Role.NONE)
+    leader = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="aliases", db_constraint=False
+    )
+
+    parent = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="children", db_constraint=False
+    )
+    child_key = models.CharField(max_length=KEY_LENGTH, blank=True, default="")
+    ignore_child_failures = models.BooleanField(default=False)
+    open_end = models.BooleanField(default=False)  # waiting for a finish from outside
+    continuing = models.BooleanField(default=False)  # the next run is the continuation, after the children
+
+    user_id = models.CharField(max_length=100, blank=True, default="")
+    tenant_id = models.CharField(max_length=100, blank=True, default="")
+    request_id = models.CharField(max_length=100, blank=True, default="")
+    traceparent = models.CharField(max_length=64, blank=True, default="")
+    schedule_id = models.CharField(max_length=NAME_LENGTH, blank=True, default="")
+    planned_at = models.DateTimeField(null=True, blank=True)
+    window_start = models.DateTimeField(null=True, blank=True)
+    origin = models.CharField(max_length=10, default="live")  # live, catch_up, backfill, manual
+    force = models.BooleanField(default=False)
+
+    class Meta:
+        default_permissions = ("view",)
+        permissions = [
+            ("cancel_job", "Can cancel jobs"),
+            ("retry_job", "Can retry jobs"),
+            ("resume_job", "Can resume paused jobs"),
+            ("enqueue_job", "Can enqueue jobs"),
+            ("view_payload", "Can see params, data and results"),
+        ]
+        ordering = ["-id"]
+        indexes = [
+            # The claim: one walk a (queue, type), most urgent first, then oldest.
+            models.Index(
+                "queue",
+                "handler_key",
+                F("priority").desc(),
+                "due_at",
+                "id",
+                name="job_claim",
+                condition=_CLAIMABLE,
+            ),
+            models.Index(
+                "tenant_id",
+                "app_id",
+                "concurrency_key",
+                name="job_key_open",
+                condition=_CLAIMABLE & ~Q(concurrency_key=""),
+            ),
+            models.Index("due_at", name="job_later", condition=Q(state=State.PENDING, hold=Hold.LATER)),
+            models.Index(
+                "tenant_id",
+                "app_id",
+                "concurrency_key",
+                "queue",
+                "handler_key",
+                F("priority").desc(),
+                "due_at",
+                "id",
+                name="job_key_held",
+                condition=Q(state=State.PENDING, hold=Hold.KEY),
+            ),
+            models.Index(
+                "tenant_id", name="job_tenant_held", condition=Q(state=State.PENDING, hold=Hold.TENANT)
+            ),
+            models.Index(
+                "preempted_by", name="job_preempted", condition=Q(state=State.PENDING, hold=Hold.PREEMPTED)
+            ),
+            models.Index("worker_id", name="job_owner", condition=Q(state__in=_IN_FLIGHT)),
+            models.Index(
+                "queue",
+                "handler_key",
+                "concurrency_key",
+                name="job_in_flight",
+                condition=Q(state__in=_IN_FLIGHT),
+            ),
+            models.Index("deadline_at", name="job_deadline", condition=Q(deadline_at__isnull=False)),
+            models.Index(
+                "state", "due_at", name="job_resting", condition=Q(state__in=[State.WAITING, State.PAUSED])
+            ),
+            models.Index("parent", "state", name="job_children", condition=Q(parent__isnull=False)),
+            models.Index("leader", "state", name="job_aliases", condition=Q(leader__isnull=False)),
+            models.Index("purge_at", name="job_purge", condition=Q(purge_at__isnull=False)),
+            models.Index("state", "id", name="job_by_state"),
+            models.Index("handler_key", "id", name="job_by_type"),
+            models.Index("user_id", "id", name="job_by_user", condition=~Q(user_id="")),
+            models.Index("schedule_id", "id", name="job_by_schedule", condition=~Q(schedule_id="")),
+            models.Index("dedupe_key", "id", name="job_by_dedupe", condition=~Q(dedupe_key="")),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant_id", "app_id", "job_type", "dedupe_key"],
+                name="job_one_leader",
+                condition=Q(role=Role.LEADER, state__in=_ACTIVE),
+            ),
+            models.UniqueConstraint(
+                fields=["tenant_id", "app_id", "job_type", "dedupe_key"],
+                name="job_one_successor",
+                condition=Q(role=Role.SUCCESSOR, state__in=_ACTIVE),
+            ),
+            models.UniqueConstraint(
+                fields=["handler_key"],
+                name="job_exclusive",
+                condition=Q(exclusive=True, state__in=_IN_FLIGHT),
+            ),
+            models.UniqueConstraint(
+                fields=["parent", "child_key"], name="job_one_child", condition=Q(parent__isnull=False)
+            ),
+            models.CheckConstraint(condition=Q(state__in=list(State)), name="job_state_known"),
+            models.CheckConstraint(condition=Q(hold__in=list(Hold)), name="job_hold_known"),
+            models.CheckConstraint(
+                condition=Q(hold="") | Q(state=State.PENDING), name="job_hold_only_pending"
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=_FINAL, finished_at__isnull=False)
+                | Q(state__in=_ACTIVE, finished_at__isnull=True),
+                name="job_finished_only_final",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=_IN_FLIGHT, worker_id__isnull=False, lease__gt=0)
+                | (~Q(state__in=_IN_FLIGHT) & Q(worker_id__isnull=True)),
+                name="job_owner_only_in_flight",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state=State.RUNNING) | Q(started_at__isnull=False), name="job_running_has_start"
+            ),
+            models.CheckConstraint(
+                condition=Q(state=State.FAILED, cause__in=[c for c in Cause if c]) | ~Q(state=State.FAILED),
+                name="job_failed_has_cause",
+            ),
+            models.CheckConstraint(condition=Q(cause__in=list(Cause)), name="job_cause_known"),
+            models.CheckConstraint(
+                condition=~Q(role=Role.ALIAS)
+                | Q(state=State.PENDING, hold__in=[Hold.ALIAS])
+                | Q(state__in=_FINAL),
+                name="job_alias_never_runs",
+            ),
+            models.CheckConstraint(
+                condition=~Q(role=Role.SUCCESSOR)
+                | Q(state=State.PENDING, hold=Hold.SUCCESSOR)
+                | Q(state__in=_FINAL),
+                name="job_successor_never_runs",
+            ),
+            models.CheckConstraint(condition=Q(role="") | ~Q(dedupe_key=""), name="job_role_has_key"),
+            models.CheckConstraint(
+                condition=Q(
+                    lease__gte=0,
+                    attempt__gte=0,
+                    failures__gte=0,
+                    crashes__gte=0,
+                    losses__gte=0,
+                    max_attempts__gte=1,
+                ),
+                name="job_counts_sane",
+            ),
+            models.CheckConstraint(
+                condition=Q(cancel_reason="") | Q(cancel_requested_at__isnull=False),
+                name="job_cancel_has_time",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.handler_key.lstrip(':')} {self.id}"
+
+
+class JobAttempt(models.Model):
+    """One ended run of a job, under one lease. Written in the transaction that ends the run; never changed."""
+
+    id = models.BigAutoField(primary_key=True)
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="attempts")
+    lease = models.BigIntegerField()
+    number = models.IntegerField()  # of the counted attempt; runs that use none repeat it
+    outcome = models.CharField(max_length=20)  # name of the move that ended it
+    reason = models.CharField(max_length=200, blank=True, default="")
+    cause = models.CharField(max_length=12, blank=True, default="")
+    worker_id = models.UUIDField(null=True, blank=True)
+    worker = models.CharField(max_length=255, blank=True, default="")
+    started_at = models.DateTimeField()
+    finished_at = models.DateTimeField()
+    count = models.BigIntegerField(null=True, blank=True)
+    error_type = models.CharField(max_length=200, blank=True, default="")
+    error = models.TextField(blank=True, default="")
+    traceback = models.TextField(blank=True, default="")
+
+    class Meta:
+        default_permissions = ("view",)
+        ordering = ["job", "lease"]
+        constraints = [models.UniqueConstraint(fields=["job", "lease"], name="attempt_one_per_lease")]
+
+    def __str__(self) -> str:
+        return f"attempt {self.number} of {self.job_id}: {self.outcome}"
+
+
+class IdempotencyKey(models.Model):
+    """Which job an idempotency key made. Outlives the job's row when ``expires_at`` is later."""
+
+    id = models.BigAutoField(primary_key=True)
+    tenant_id = models.CharField(max_length=100, blank=True, default="")
+    app_id = models.CharField(max_length=100, blank=True, default="")
+    key = models.CharField(max_length=KEY_LENGTH)
+    job_id = models.UUIDField()
+    fingerprint = models.CharField(max_length=64)  # of job type and params as sent
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(fields=["tenant_id", "app_id", "key"], name="idempotency_key_once")
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Suspension(models.Model):
+    """A switch that stops new starts of everything, an app, a job type or a queue, until lifted or expired."""
+
+    class Scope(models.TextChoices):
+        ALL = "all"
+        APP = "app"
+        TYPE = "type"
+        QUEUE = "queue"
+
+    id = models.BigAutoField(primary_key=True)
+    scope = models.CharField(max_length=6, choices=Scope.choices)
+    target = models.CharField(
+        max_length=NAME_LENGTH + 101, blank=True, default=""
+    )  # app_id, handler key, queue
+    reason = models.CharField(max_length=500, blank=True, default="")
+    author = models.CharField(max_length=150)
+    interrupt = models.BooleanField(default=False)  # running jobs were asked to stop
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True, blank=True)
+    lifted_at = models.DateTimeField(null=True, blank=True)
+    lifted_by = models.CharField(max_length=150, blank=True, default="")
+    released = models.IntegerField(default=0)  # starts since the lift, while the resume is throttled
+
+    class Meta:
+        default_permissions = ("view",)
+        permissions = [("suspend", "Can suspend and unsuspend")]
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["scope", "target"], name="suspension_one_open", condition=Q(lifted_at__isnull=True)
+            ),
+            models.CheckConstraint(
+                condition=Q(scope="all", target="") | (~Q(scope="all") & ~Q(target="")) | Q(scope="app"),
+                name="suspension_target",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.scope} {self.target}".strip()
+
+
+class DispatchLock(models.Model):
+    """The lock row of a domain that is counted (queue, limited type, concurrency key), and its fairness count.
+
+    Names are taken in ascending order: ``1:queue``, ``2:app:type``, ``3:tenant:app:key``.
+    """
+
+    name = models.CharField(primary_key=True, max_length=500)
+    claims = models.BigIntegerField(default=0)  # starts since the last one given to the longest waiting
+    fair_at = models.DateTimeField(null=True, blank=True)  # when that was
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,186 @@
+"""From a request to a job row, before anything is stored: every value is looked at, or the request is refused."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from jobsplatform.kernel import config, context
+from jobsplatform.kernel.errors import InvalidInput, TenantForbidden
+from jobsplatform.kernel.ids import uuid7
+from jobsplatform.kernel.models import Tenant
+from tasks import registry
+from tasks.json_values import check_json
+from tasks.models import KEY_LENGTH, Job
+from tasks.states import MAX_PRIORITY, Dedupe, Hold, Priority, Role
+
+_CONTROL = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
+ORIGINS = ("live", "catch_up", "backfill", "manual")
+
+
+@dataclass(frozen=True, slots=True)
+class JobRequest:
+    """The wish to have a job run. What is None is taken from the handler's declaration.
+
+    ``run_after``: an aware instant. ``tick_interval_ms``: this is a live tick (0: a manual trigger) of an
+    exclusive type, to be skipped when an unfinished job of it exists.
+    """
+
+    job_type: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    app_id: str = ""
+    run_after: datetime | None = None
+    priority: int | str | None = None
+    queue: str | None = None
+    dedupe_key: str | None = None
+    dedupe: str | None = None
+    idempotency_key: str | None = None
+    concurrency_key: str | None = None
+    user_id: str = ""
+    tenant_id: str | None = None
+    parent_id: UUID | None = None
+    child_key: str = ""
+    max_attempts: int | None = None
+    origin: str = "live"
+    schedule_id: str = ""
+    planned_at: datetime | None = None
+    window_start: datetime | None = None
+    force: bool = False
+    tick_interval_ms: int | None = None
+
+
+def text(value: object, what: str, limit: int) -> str:
+    """``value`` as a one-line name of at most ``limit`` characters. Raises InvalidInput."""
+    if not isinstance(value, str):
+        raise InvalidInput(f"{what}: expected text, got {type(value).__name__}.")
+    if len(value) > limit:
+        raise InvalidInput(f"{what}: at most {limit} characters, got {len(value)}. Nothing is cut silently.")
+    if _CONTROL.search(value):
+        raise InvalidInput(f"{what}: control characters and lone surrogates cannot be stored.")
+    return value
+
+
+def key_text(value: object, what: str) -> str:
+    """A key: composed and decomposed spellings of one text are the same key (Unicode NFC)."""
+    return unicodedata.normalize("NFC", text(value, what, KEY_LENGTH))
+
+
+def read_priority(value: int | str | None, default: int) -> int:
+    """A priority from a number or a name, as BACKGROUND or user_action. Raises InvalidInput; never clamps."""
+    if value is None:
+        return int(default)
+    if isinstance(value, str):
+        name = value.strip().upper().replace("-", "_")
+        if name in Priority.__members__:
+            return int(Priority[name])
+        known = ", ".join(p.name for p in Priority)
+        raise InvalidInput(
+            f"priority: expected a number from 0 to {MAX_PRIORITY} or one of {known}, got {value!r}."
+        )
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_PRIORITY:
+        raise InvalidInput(f"priority: expected a number from 0 to {MAX_PRIORITY}, got {value!r}.")
+    return int(value)
+
+
+def instant(value: object, what: str) -> datetime | None:
+    """An aware instant or None. Raises InvalidInput."""
+    if value is None:
+        return None
+    if not isinstance(value, datetime):
+        raise InvalidInput(f"{what}: expected a datetime, got {type(value).__name__}.")
+    if value.tzinfo is None or value.utcoffset() is None:
+        raise InvalidInput(f"{what}: expected an aware datetime (with a time zone), got {value.isoformat()}.")
+    return value
+
+
+def gate_tenant(tenant_id: str) -> Hold:
+    """Whether jobs of this tenant may be made. Raises TenantForbidden for an archived one."""
+    if not tenant_id:
+        return Hold.NONE
+    state = Tenant.objects.filter(tenant_id=tenant_id).values_list("state", flat=True).first()
+    if state == Tenant.State.ARCHIVED:
+        raise TenantForbidden(
+            f"Tenant {tenant_id!r} is archived: no job is made for it.", tenant_id=tenant_id
+        )
+    return Hold.TENANT if state == Tenant.State.SUSPENDED else Hold.NONE
+
+
+def to_row(request: JobRequest, now: datetime) -> Job:
+    """The job row of a request, not yet stored. Raises UnknownName, ParamsInvalid, InvalidInput, TenantForbidden."""
+    settings = config.get().tasks
+    handler = registry.get(request.app_id, request.job_type)
+    spec = handler.spec
+    params = handler.schema.normalise(request.params)
+    params = check_json(params, what="params", max_bytes=settings.params_max_bytes)
+    here = context.current()
+    tenant_id = text(here.tenant_id if request.tenant_id is None else request.tenant_id, "tenant_id", 100)
+    hold = gate_tenant(tenant_id)
+    run_after = instant(request.run_after, "run_after")
+    due_at = max(run_after, now) if run_after else now
+    if hold is Hold.NONE and due_at > now:
+        hold = Hold.LATER
+    dedupe_key = _key(request.dedupe_key, spec.dedupe_key_of, params, "dedupe_key")
+    return Job(
+        id=uuid7(),
+        app_id=spec.app_id,
+        job_type=spec.job_type,
+        handler_key=spec.key,
+        params=params,
+        queue=text(request.queue, "queue", 100) if request.queue else spec.queue,
+        priority=read_priority(request.priority, spec.priority),
+        hold=hold,
+        reason="tenant suspended" if hold is Hold.TENANT else "",
+        created_at=now,
+        updated_at=now,
+        run_after=run_after,
+        due_at=due_at,
+        max_attempts=_attempts(request.max_attempts, spec.max_attempts or settings.max_attempts),
+        concurrency_key=_key(request.concurrency_key, spec.concurrency_key_of, params, "concurrency_key"),
+        concurrency_limit=spec.concurrency_limit,
+        exclusive=spec.exclusive,
+        dedupe_key=dedupe_key,
+        dedupe=_dedupe(request.dedupe or spec.dedupe),
+        role=Role.LEADER if dedupe_key else Role.NONE,
+        user_id=text(request.user_id or here.user_id or "", "user_id", 100),
+        tenant_id=tenant_id,
+        request_id=here.request_id,
+        traceparent=here.traceparent,
+        parent_id=request.parent_id,
+        child_key=text(request.child_key, "child_key", KEY_LENGTH),
+        schedule_id=text(request.schedule_id, "schedule_id", 200),
+        origin=_origin(request.origin),
+        planned_at=instant(request.planned_at, "planned_at"),
+        window_start=instant(request.window_start, "window_start"),
+        force=bool(request.force),
+    )
+
+
+def _key(
+    given: str | None, of_type: Callable[[Mapping[str, Any]], str], params: Mapping[str, Any], what: str
+) -> str:
+    return key_text(of_type(params) if given is None else given, what)
+
+
+def _attempts(given: int | None, default: int) -> int:
+    if given is None:
+        return default
+    if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= 1000:
+        raise InvalidInput(f"max_attempts: expected a number from 1 to 1000, got {given!r}.")
+    return given
+
+
+def _dedupe(value: str) -> Dedupe:
+    if value not in list(Dedupe):
+        raise InvalidInput(f"dedupe: expected one of {', '.join(Dedupe)}, got {value!r}.")
+    return Dedupe(value)
+
+
+def _origin(value: str) -> str:
+    if value not in ORIGINS:
+        raise InvalidInput(f"origin: expected one of {', '.join(ORIGINS)}, got {value!r}.")
+    return value

@@ -1,0 +1,1 @@
+"""Hand-written queries: those that the ORM cannot say, or not cheaply."""

@@ -1,0 +1,88 @@
+"""Who could start next.
+
+The claim's index orders claimable rows by (queue, handler key, priority, due time, id). ``groups`` hops over
+it from one (type, priority) to the next, so a million rows of a suspended type, or of one that this worker
+does not know, cost one hop. ``candidates`` then reads the first few rows of each startable group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import connection
+
+from tasks.models import Job
+
+# Spelled as constants: a partial index is only used when its condition can be proved while planning.
+_OPEN = "state = 'pending' AND hold = ''"
+_MAX_GROUPS = 2000
+
+_GROUPS = f"""
+WITH RECURSIVE lanes(k) AS (
+    SELECT (SELECT min(handler_key) FROM tasks_job WHERE {_OPEN} AND queue = %s)
+    UNION ALL
+    SELECT (SELECT min(handler_key) FROM tasks_job WHERE {_OPEN} AND queue = %s AND handler_key > lanes.k)
+    FROM lanes WHERE lanes.k IS NOT NULL
+), groups(k, p) AS (
+    SELECT k, (SELECT max(priority) FROM tasks_job WHERE {_OPEN} AND queue = %s AND handler_key = lanes.k)
+    FROM lanes WHERE k IS NOT NULL
+    UNION ALL
+    SELECT k, (SELECT max(priority) FROM tasks_job
+               WHERE {_OPEN} AND queue = %s AND handler_key = groups.k AND priority < groups.p)
+    FROM groups WHERE p IS NOT NULL
+)
+SELECT k, p FROM groups WHERE p IS NOT NULL LIMIT {_MAX_GROUPS}
+"""
+
+_ONE_GROUP = f"""
+SELECT * FROM (
+    SELECT id FROM tasks_job
+    WHERE {_OPEN} AND queue = %s AND handler_key = %s AND priority = %s
+    ORDER BY due_at, id LIMIT %s
+) AS g
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The claimable jobs of one queue, type and priority."""
+
+    queue: str
+    handler_key: str
+    priority: int
+
+
+def groups(queue: str) -> list[Group]:
+    """Every (type, priority) of the queue that has a claimable row."""
+    with connection.cursor() as cursor:
+        cursor.execute(_GROUPS, [queue] * 4)
+        return [Group(queue, key, priority) for key, priority in cursor.fetchall()]
+
+
+def candidates(wanted: Sequence[tuple[Group, int]]) -> list[Job]:
+    """The oldest rows of each group, as many as asked for, most urgent and then oldest first."""
+    found: list[UUID] = []
+    with connection.cursor() as cursor:
+        # SQLite allows 500 parts in one compound query.
+        for start in range(0, len(wanted), 200):
+            part = [(g, n) for g, n in wanted[start : start + 200] if n > 0]
+            if not part:
+                continue
+            params = [value for g, n in part for value in (g.queue, g.handler_key, g.priority, n)]
+            cursor.execute(" UNION ALL ".join([_ONE_GROUP] * len(part)), params)
+            found += [value if isinstance(value, UUID) else UUID(value) for (value,) in cursor.fetchall()]
+    rows = Job.objects.filter(id__in=found).only(
+        "id",
+        "queue",
+        "handler_key",
+        "priority",
+        "due_at",
+        "concurrency_key",
+        "concurrency_limit",
+        "tenant_id",
+        "app_id",
+        "exclusive",
+    )
+    return sorted(rows, key=lambda job: (-job.priority, job.due_at, job.id))

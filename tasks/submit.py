@@ -1,0 +1,157 @@
+"""The way in: a request becomes a job row, inside the caller's transaction.
+
+The id is known at once; a rollback leaves no row and no message. Unique indexes decide every race (dedupe key,
+idempotency key, child key), by ON CONFLICT, so that a clash never breaks the caller's transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from jobsplatform.kernel import clock, events
+from jobsplatform.kernel.db import after_commit
+from jobsplatform.kernel.errors import InvalidInput
+from tasks import dedupe, hints, idempotency, limits
+from tasks.events import JobSubmitted, TickSkipped
+from tasks.models import Job
+from tasks.requests import JobRequest, to_row
+from tasks.states import ACTIVE, Role
+
+_BATCH = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitResult:
+    """What became of a request. ``status``: created; alias (mirrors ``leader_id``); successor (waits for
+    ``leader_id``); replayed (the key or child had made this job before); skipped (``outcome`` says why, no job)."""
+
+    id: UUID | None
+    status: str
+    leader_id: UUID | None = None
+    outcome: Mapping[str, Any] | None = None
+
+
+def enqueue(job_type: str, params: Mapping[str, Any] | None = None, **fields: Any) -> SubmitResult:
+    """Submit one job; ``fields`` are those of ``JobRequest``. Raises what ``submit`` raises."""
+    return submit(JobRequest(job_type, params or {}, **fields))
+
+
+def submit(request: JobRequest, now: datetime | None = None) -> SubmitResult:
+    """Make one job. Raises UnknownName, ParamsInvalid, ParamsTooLarge, InvalidInput, TenantForbidden,
+    IdempotencyConflict, and DuplicateJob in dedupe mode ``reject``; then nothing was stored."""
+    return submit_many([request], now)[0]
+
+
+def submit_many(requests: Iterable[JobRequest], now: datetime | None = None) -> list[SubmitResult]:
+    """Make many jobs in one transaction, all or none; the results come in the order of the requests."""
+    wanted = list(requests)
+    now = now or clock.now()
+    for request in wanted:
+        if not isinstance(request, JobRequest):
+            raise InvalidInput(f"submit takes JobRequest, got {type(request).__name__}.")
+    rows = [to_row(request, now) for request in wanted]
+    if _is_plain(wanted, rows):
+        Job.objects.bulk_create(rows, batch_size=_BATCH)
+        results = [SubmitResult(row.id, "created") for row in rows]
+    else:
+        with transaction.atomic():
+            results = _submit_keyed(wanted, rows, now)
+    _tell(rows, results, now)
+    return results
+
+
+def _is_plain(requests: Sequence[JobRequest], rows: Sequence[Job]) -> bool:
+    return not any(
+        row.dedupe_key
+        or row.parent_id
+        or request.idempotency_key is not None
+        or request.tick_interval_ms is not None
+        for request, row in zip(requests, rows, strict=True)
+    )
+
+
+def _submit_keyed(requests: Sequence[JobRequest], rows: Sequence[Job], now: datetime) -> list[SubmitResult]:
+    results: dict[int, SubmitResult] = {}
+    for n, busy in _busy_ticks(requests, rows, now).items():
+        results[n] = busy
+    keyed = {
+        n: key for n, r in enumerate(requests) if (key := r.idempotency_key) is not None and n not in results
+    }
+    for n, job_id in idempotency.claim(requests, rows, keyed, now).items():
+        results[n] = SubmitResult(job_id, "replayed")
+    rest = [n for n in range(len(rows)) if n not in results]
+    children = [n for n in rest if rows[n].parent_id]
+    for n, twin in _insert_children([rows[n] for n in children]).items():
+        results[children[n]] = SubmitResult(twin, "replayed")
+    deduped = [n for n in rest if n not in results and rows[n].dedupe_key and not rows[n].parent_id]
+    # Sorted, so that two bulk submits of the same keys never wait for each other in a circle.
+    for n in sorted(deduped, key=lambda n: dedupe.identity(rows[n])):
+        status, leader = dedupe.insert(rows[n], now)
+        results[n] = SubmitResult(rows[n].id, status, leader)
+    plain = [n for n in rest if n not in results and n not in children]
+    Job.objects.bulk_create([rows[n] for n in plain], batch_size=_BATCH)
+    return [results.get(n) or SubmitResult(row.id, "created") for n, row in enumerate(rows)]
+
+
+def _busy_ticks(
+    requests: Sequence[JobRequest], rows: Sequence[Job], now: datetime
+) -> dict[int, SubmitResult]:
+    """Ticks of exclusive types that find an unfinished job: skipped, not queued."""
+    ticks = {
+        n: rows[n] for n, r in enumerate(requests) if r.tick_interval_ms is not None and rows[n].exclusive
+    }
+    if not ticks:
+        return {}
+    limits.take(limits.type_lock(row.handler_key) for row in ticks.values())
+    skipped, taken = {}, set()
+    for n, row in ticks.items():
+        busy = (
+            Job.objects.filter(handler_key=row.handler_key, state__in=sorted(ACTIVE)).order_by("id").first()
+        )
+        if busy is None and row.handler_key not in taken:
+            taken.add(row.handler_key)
+            continue
+        since = (busy.started_at or busy.created_at) if busy else now
+        lasted = int((now - since).total_seconds() * 1000)
+        interval = requests[n].tick_interval_ms or 0
+        events.emit(TickSkipped(row.job_type, interval, lasted, busy.id if busy else None))
+        outcome = {"skipped": "already_running"}
+        skipped[n] = SubmitResult(None, "skipped", busy.id if busy else None, outcome)
+    return skipped
+
+
+def _insert_children(rows: Sequence[Job]) -> dict[int, UUID]:
+    """Insert children; where the parent has one of that key already, its id is returned instead."""
+    if not rows:
+        return {}
+    for row in rows:
+        if row.dedupe_key:
+            # A child is unique by its key within the parent; as an alias of a stranger it could never be awaited alone.
+            row.role, row.dedupe_key = Role.NONE, ""
+    Job.objects.bulk_create(rows, ignore_conflicts=True, batch_size=_BATCH)
+    have = {}
+    for parent_id in {row.parent_id for row in rows}:
+        pairs = Job.objects.filter(parent_id=parent_id).values_list("child_key", "id")
+        have |= {(parent_id, key): job_id for key, job_id in pairs}
+    twins = {n: have[row.parent_id, row.child_key] for n, row in enumerate(rows)}
+    return {n: twin for n, twin in twins.items() if twin != rows[n].id}
+
+
+def _tell(rows: Sequence[Job], results: Sequence[SubmitResult], now: datetime) -> None:
+    fresh = False
+    for row, result in zip(rows, results, strict=True):
+        if result.status in ("created", "alias", "successor"):
+            fresh = True
+            events.emit(
+                JobSubmitted(row.id, row.handler_key, row.queue, result.status, row.user_id, row.tenant_id)
+            )
+        if result.status in ("alias", "successor"):
+            after_commit(lambda job_id=row.id: dedupe.check(job_id))  # type: ignore[misc]
+    if fresh:
+        hints.wake()

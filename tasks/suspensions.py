@@ -1,0 +1,98 @@
+"""What is suspended, and how fast what was suspended may start again. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import F, Q
+
+from jobsplatform.kernel import config
+from jobsplatform.kernel.models import App
+from tasks.models import Suspension
+
+
+def matches(scope: str, target: str, queue: str, handler_key: str) -> bool:
+    """Whether a suspension of ``scope`` and ``target`` concerns jobs of this queue and handler key."""
+    if scope == Suspension.Scope.ALL:
+        return True
+    if scope == Suspension.Scope.QUEUE:
+        return target == queue
+    if scope == Suspension.Scope.TYPE:
+        return target == handler_key
+    return handler_key.startswith(f"{target}:")
+
+
+@dataclass(slots=True)
+class Ramp:
+    """A lifted suspension whose jobs are let go a few at a time. ``room``: starts left for now."""
+
+    row: Suspension
+    room: int
+    used: int = 0
+
+
+@dataclass(slots=True)
+class Gate:
+    """The suspensions in force at one instant, for one dispatch round."""
+
+    open: Sequence[Suspension]
+    ramps: Sequence[Ramp]
+    disabled_apps: frozenset[str]
+
+    def blocker(self, queue: str, handler_key: str) -> Suspension | None:
+        """The suspension that stops this queue and type, if any."""
+        return next((s for s in self.open if matches(s.scope, s.target, queue, handler_key)), None)
+
+    def closed(self, queue: str, handler_key: str) -> bool:
+        """Whether nothing of this queue and type may start now."""
+        return (
+            handler_key.partition(":")[0] in self.disabled_apps
+            or self.blocker(queue, handler_key) is not None
+        )
+
+    def _ramps(self, queue: str, handler_key: str) -> list[Ramp]:
+        return [r for r in self.ramps if matches(r.row.scope, r.row.target, queue, handler_key)]
+
+    def has_room(self, queue: str, handler_key: str) -> bool:
+        """Whether a throttled resume lets one more start."""
+        return all(r.used < r.room for r in self._ramps(queue, handler_key))
+
+    def take(self, queue: str, handler_key: str) -> None:
+        """One start of this queue and type is given."""
+        for ramp in self._ramps(queue, handler_key):
+            ramp.used += 1
+
+    def save(self) -> None:
+        """Write down what the throttled resumes have let go."""
+        for ramp in self.ramps:
+            if ramp.used:
+                Suspension.objects.filter(id=ramp.row.id).update(released=F("released") + ramp.used)
+
+
+def in_force(now: datetime) -> list[Suspension]:
+    """Open suspensions that have not expired."""
+    rows = Suspension.objects.filter(lifted_at__isnull=True)
+    return list(rows.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=now)))
+
+
+def gate(now: datetime) -> Gate:
+    """Read the suspensions for one round. Call inside its transaction, after taking the queue's lock row."""
+    tasks = config.get().tasks
+    since = now - timedelta(seconds=tasks.resume_ramp_seconds)
+    recent = Suspension.objects.filter(
+        Q(lifted_at__gt=since) | Q(lifted_at__isnull=True, expires_at__gt=since, expires_at__lte=now)
+    )
+    ramps = []
+    for row in recent.order_by("id").select_for_update():
+        lifted = row.lifted_at or row.expires_at
+        allowed = int((now - lifted).total_seconds() * tasks.resume_per_second) + 1
+        ramps.append(Ramp(row, room=max(0, allowed - row.released)))
+    disabled = App.objects.filter(enabled=False).values_list("app_id", flat=True)
+    return Gate(in_force(now), ramps, frozenset(disabled))
+
+
+def app_disabled(app_id: str) -> bool:
+    """Whether the app is switched off."""
+    return App.objects.filter(app_id=app_id, enabled=False).exists()
