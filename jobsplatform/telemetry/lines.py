@@ -16,7 +16,7 @@ from jobsplatform.kernel import events as kernel_events
 from jobsplatform.kernel.models import Process
 from jobsplatform.models import Tally
 from jobsplatform.telemetry.batching import BATCH
-from jobsplatform.telemetry.durations import short
+from jobsplatform.kernel.durations import short
 from jobsplatform.telemetry.logs import FIELDS
 from tasks import events
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobsplatform.telemetry.durations import short
+from jobsplatform.kernel.durations import short
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,7 @@
+"""Screens of the platform itself, one file each."""
+
+from __future__ import annotations
+
+from jobsplatform.admin import apps, audit, people, processes, tenants
+
+__all__ = ["apps", "audit", "people", "processes", "tenants"]

@@ -1,0 +1,110 @@
+"""What all our screens share: nothing is added, edited or deleted in a form; each verb has an address of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
+from django.template.response import TemplateResponse
+from unfold.admin import ModelAdmin
+
+from jobsplatform.kernel.audit import Actor
+from jobsplatform.kernel.errors import PlatformError
+from tasks.admin.paging import CappedPaginator
+
+View = Callable[..., HttpResponseBase]
+
+
+def actor_of(request: HttpRequest) -> Actor:
+    """The logged-in user as the audit trail names them."""
+    user: Any = request.user  # type: ignore[attr-defined]
+    return Actor(user.get_username(), "user", ip=request.META.get("REMOTE_ADDR", ""))
+
+
+def refuse(request: HttpRequest, error: PlatformError) -> None:
+    """Tell the user why nothing was done."""
+    messages.error(request, error.message)
+
+
+def verb(permission: str) -> Callable[[View], View]:
+    """A view that changes something: POST alone, and only with the permission. Goes around a method of an admin."""
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def guarded(admin: Any, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            if not request.user.has_perm(permission):  # type: ignore[attr-defined]
+                raise PermissionDenied
+            if request.method != "POST":
+                return HttpResponseNotAllowed(["POST"])
+            return view(admin, request, *args, **kwargs)
+
+        return guarded
+
+    return decorate
+
+
+class RecordAdmin(ModelAdmin):
+    """A read-only list and page. Subclasses say what is shown; ``page_template`` is the page of one record."""
+
+    actions: Any = ()
+    list_per_page = 50
+    list_max_show_all = 0
+    show_full_result_count = False
+    show_facets = ModelAdmin.show_facets.NEVER if hasattr(ModelAdmin, "show_facets") else None
+    paginator = CappedPaginator
+    list_filter_submit = True
+    list_fullwidth = True
+    sortable_by: Any = ()
+    page_template = "tasks/admin/record.html"
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """The list. An action that the user may not take is refused, not overlooked."""
+        if request.method not in {"GET", "HEAD"} and (
+            request.method != "POST" or request.POST.get("action") not in self.get_actions(request)
+        ):
+            raise PermissionDenied
+        return super().changelist_view(request, {"title": self.opts.verbose_name_plural.capitalize(), **(extra_context or {})})
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The page of one record: shown, never edited."""
+        if request.method not in {"GET", "HEAD"}:
+            raise PermissionDenied
+        record = self.get_object(request, object_id)
+        if not self.has_view_permission(request, record):
+            raise PermissionDenied
+        if record is None:
+            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": str(record),
+            "original": record,
+            "record": record,
+            **self.page_context(request, record),
+            **(extra_context or {}),
+        }
+        request.current_app = self.admin_site.name  # type: ignore[attr-defined]
+        return TemplateResponse(request, self.page_template, context)
+
+    def page_context(self, request: HttpRequest, record: Any) -> dict[str, Any]:
+        """What the page shows: by default ``facts``, pairs of a name and a value."""
+        return {"facts": self.facts(record)}
+
+    def facts(self, record: Any) -> list[tuple[str, Any]]:
+        """Pairs of a name and an already escaped or plain value; plain ones are escaped by the template."""
+        return [(field.verbose_name.capitalize(), getattr(record, field.name)) for field in self.opts.fields]

@@ -1,0 +1,129 @@
+"""The list of jobs."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import URLPattern, path
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from unfold.views import ChangeList
+
+from jobsplatform.kernel import clock
+from jobsplatform.kernel.models import Process
+from tasks.admin import filters, shapes
+from tasks.admin.base import RecordAdmin
+from tasks.admin.bulk import BulkVerbs
+from tasks.admin.job_page import JobPage
+from tasks.models import Job
+from tasks.states import Role
+
+NOT_LISTED = ("params", "data", "result", "checkpoint", "error")
+"""Large columns: a list of fifty never reads them."""
+FOUND_A_FIELD = 1000
+"""How many of the newest matches of a user, key or schedule a search shows."""
+
+
+class JobList(ChangeList):
+    """A page of jobs, with the names of their workers and the progress of their leaders: two queries more."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        self.result_list = jobs = list(self.result_list)
+        owners = {job.worker_id for job in jobs if job.worker_id}
+        names = dict(Process.objects.filter(pk__in=owners).values_list("pk", "name")) if owners else {}
+        leading = {job.leader_id for job in jobs if job.role == Role.ALIAS and job.leader_id}
+        leaders = Job.objects.only(*_PROGRESS, "state").in_bulk(leading) if leading else {}
+        for job in jobs:
+            job.worker_name = names.get(job.worker_id, "")
+            job.shown = leaders.get(job.leader_id, job) if job.role == Role.ALIAS else job
+
+
+_PROGRESS = ("progress_done", "progress_total", "progress_label")
+
+
+@admin.register(Job)
+class JobAdmin(BulkVerbs, JobPage, RecordAdmin):
+    """What the platform has been asked to do, newest first."""
+
+    list_display = ("what", "status", "queue", "urgency", "progress", "age", "tries", "worker")
+    list_display_links = ("what",)
+    list_filter = (
+        filters.StateFilter, filters.TypeFilter, filters.AppFilter, filters.QueueFilter, filters.PriorityFilter,
+        filters.CreatedFilter, filters.TenantFilter, filters.ParentFilter,
+    )  # fmt: skip
+    search_fields = ("id",)
+    search_help_text = "Job id, dedupe key, user or schedule: the whole of it"
+    ordering = ("-id",)
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        own = [
+            path("bulk/<str:name>/", wrap(self.bulk_view), name="tasks_job_bulk"),
+            path("<str:object_id>/cancel/", wrap(self.cancel_view), name="tasks_job_cancel"),
+            path("<str:object_id>/retry/", wrap(self.retry_view), name="tasks_job_retry"),
+            path("<str:object_id>/resume/", wrap(self.resume_view), name="tasks_job_resume"),
+        ]
+        return own + super().get_urls()
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return JobList
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Job]:
+        rows: QuerySet[Job] = super().get_queryset(request)
+        found = request.resolver_match
+        return rows if found and found.url_name == "tasks_job_change" else rows.defer(*NOT_LISTED)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Job], search_term: str
+    ) -> tuple[QuerySet[Job], bool]:
+        """Exact matches alone, each by its own index."""
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        try:
+            return queryset.filter(id=UUID(term)), False
+        except ValueError:
+            pass
+        if "\x00" in term:
+            return queryset.none(), False
+        ids: set[UUID] = set()
+        for field in ("dedupe_key", "user_id", "schedule_id"):
+            rows = Job.objects.filter(**{field: term}).order_by("-id")
+            ids.update(rows.values_list("id", flat=True)[:FOUND_A_FIELD])
+        return queryset.filter(id__in=ids), False
+
+    @admin.display(description="Job")
+    def what(self, job: Job) -> SafeString:
+        return format_html(
+            '<span class="jp-what">{}</span> <small class="jp-id">{}</small>', shapes.name_of(job), str(job.id)[-12:]
+        )
+
+    @admin.display(description="State")
+    def status(self, job: Job) -> SafeString:
+        return shapes.state_badge(job.state, job.hold, job.reason)
+
+    @admin.display(description="Priority")
+    def urgency(self, job: Job) -> str:
+        return shapes.priority(job.priority)
+
+    @admin.display(description="Progress")
+    def progress(self, job: Job) -> SafeString:
+        shown: Job = getattr(job, "shown", job)
+        return shapes.bar(shown.progress_done, shown.progress_total, shown.progress_label)
+
+    @admin.display(description="Age")
+    def age(self, job: Job) -> SafeString:
+        return shapes.age(job.created_at, clock.now())
+
+    @admin.display(description="Attempt")
+    def tries(self, job: Job) -> str:
+        return f"{job.attempt} of {job.max_attempts}"
+
+    @admin.display(description="Worker", empty_value=shapes.NOTHING)
+    def worker(self, job: Job) -> str | None:
+        return getattr(job, "worker_name", "") or None
