@@ -40,7 +40,7 @@ logger = logging.getLogger("jobsplatform.executor")
 
 REASON_LENGTH = 200
 _HIDDEN = frozenset({__file__, handlers.__file__, async_run.__file__})
-# What the pool's own signal handler exits with (billiard: -(256 - signal)): the process ends, not the handler.
+# What the pool's own signal handler exits with (billiard: -(256 - signal)): the process is to end.
 _POOL_EXITS = range(-255, -191)
 
 

@@ -118,6 +118,12 @@ def checkpoint(job_id: UUID, lease: int, cursor: Any, now: datetime) -> bool:
     return bool(won)
 
 
+def note_children(job_id: UUID, lease: int, ignore_failures: bool, now: datetime) -> bool:
+    """Say whether failed children fail the job. False: the lease is no longer held; make no children."""
+    rows = Job.objects.filter(id=job_id, state=State.RUNNING, lease=lease)
+    return bool(rows.update(ignore_child_failures=ignore_failures, updated_at=now, revision=F("revision") + 1))
+
+
 def merge_data(job_id: UUID, lease: int, patch: Mapping[str, Any], now: datetime) -> dict[str, Any] | None:
     """Merge top-level keys into the job's ``data``; returns the whole, or None when the lease is lost."""
     with transaction.atomic():

@@ -18,6 +18,7 @@ from django.db import (
     models,
     transaction,
 )
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -34,7 +35,11 @@ def is_postgres(alias: str = DEFAULT_DB_ALIAS) -> bool:
 
 def in_transaction(alias: str = DEFAULT_DB_ALIAS) -> bool:
     """Has this thread an open transaction? One that a test case wraps around a test does not count."""
-    connection = connections[alias]
+    return holds_transaction(connections[alias])
+
+
+def holds_transaction(connection: BaseDatabaseWrapper) -> bool:
+    """``in_transaction`` for a connection that may be another thread's."""
     blocks = getattr(connection, "atomic_blocks", ())
     return connection.in_atomic_block and not all(getattr(b, "_from_testcase", False) for b in blocks)
 

@@ -1,0 +1,383 @@
+"""The one thread of a worker process that writes for its running handlers, on a connection of its own.
+
+So a handler's transaction, committed, rolled back or broken, never touches progress and checkpoints, and a
+cancel is seen while a handler computes. Made when first needed, in the process that needs it: a fork inherits
+no thread.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, connections
+
+from jobsplatform.kernel import clock, config, events
+from jobsplatform.kernel.db import holds_transaction, is_postgres
+from jobsplatform.kernel.errors import CheckpointInTransaction, Unreachable
+from jobsplatform.kernel.loop import Loop
+from jobsplatform.kernel.models import Process
+from tasks import queries, spawning, transitions
+from tasks.context import Child, Requested
+from tasks.direct_port import DirectPort
+from tasks.events import LeaseRejected, ProgressMade
+from tasks.models import Job
+from tasks.outcomes import LeaseLost
+from tasks.run_state import RunState
+from tasks.spec import JobHandler
+from tasks.states import CancelReason
+
+__all__ = [
+    "DirectPort",
+    "ThreadPort",
+    "ask_all_to_stop",
+    "close_all",
+    "direct_port",
+    "running",
+    "thread_port",
+    "watching_thread_port",
+]
+
+POLL_SECONDS = 0.5
+IDLE_SECONDS = 30.0
+LINGER_SECONDS = 5.0
+CLOCK_SECONDS = 60.0
+RETRY_SECONDS = 0.05
+LOCKED = "55P03"
+
+
+@dataclass(slots=True)
+class _Request:
+    """A write that its handler waits for, tried until ``deadline`` (monotonic)."""
+
+    write: Callable[[], Any]
+    deadline: float
+    answer: Future[Any] = field(default_factory=Future)
+
+
+class Reporter(Loop):
+    """Writes what is due, asks for cancels twice a second, and notices when the process is on its own."""
+
+    name = "reporter"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pid = os.getpid()
+        self._parent = os.getppid()
+        self._runs: dict[tuple[UUID, int], RunState] = {}
+        self._requests: deque[_Request] = deque()
+        self._changing = threading.Lock()
+        self._prepared: object = None
+        self._polled_at: float | None = None
+        self._heard_at = time.monotonic()
+        self._synced_at = time.monotonic()
+        self._idle_since = time.monotonic()
+        self._asleep = True
+
+    # -- asked by the threads of the runs ----------------------------------------------------------------
+
+    def add(self, state: RunState) -> None:
+        """Begin to serve a run."""
+        with self._changing:
+            if not self._runs:
+                self._heard_at = time.monotonic()
+            self._runs = {**self._runs, state.key: state}
+            asleep, self._asleep = self._asleep, False
+            self.start()
+        if asleep:  # else its next round is near; a wake for each short run would cost more than the run
+            self.wake()
+
+    def remove(self, state: RunState) -> None:
+        """Forget a run."""
+        with self._changing:
+            self._runs = {key: other for key, other in self._runs.items() if other is not state}
+            self._idle_since = time.monotonic()
+
+    def runs(self) -> list[RunState]:
+        """The runs served now."""
+        return list(self._runs.values())
+
+    def do(self, write: Callable[[], Any]) -> Any:
+        """Let this thread write, and wait. Raises what it raises, or Unreachable when it cannot for a lease."""
+        patience = max(20.0, config.get().tasks.lease_seconds)
+        request = _Request(write, time.monotonic() + patience)
+        with self._changing:
+            self._requests.append(request)
+            self.start()
+        self.wake()
+        try:
+            return request.answer.result(timeout=patience + 10)
+        except FutureTimeout:
+            raise Unreachable(
+                "The database has not taken a write of this run. Is it up, or locked?"
+            ) from None
+
+    def stop(self, timeout: float | None = 10.0) -> bool:
+        """Also fails the writes that nobody will do any more."""
+        ended = super().stop(timeout)
+        while self._requests:
+            self._requests.popleft().answer.set_exception(Unreachable("This process is stopping."))
+        return ended
+
+    # -- the thread itself -------------------------------------------------------------------------------
+
+    def step(self) -> bool:
+        runs = self.runs()
+        if not runs and not self._requests:
+            if self._asleep:
+                connections.close_all()
+                self._prepared = None
+            return False
+        self._prepare()
+        more = self._answer_requests()
+        every = 1 / config.get().tasks.progress_per_second
+        for state in runs:
+            if state.due_in(every) == 0.0 and not state.lost:
+                self._write_progress(state)
+        if self._polled_at is None or time.monotonic() - self._polled_at >= POLL_SECONDS:
+            self._poll(runs)
+        return more
+
+    def wait_seconds(self) -> float:
+        if self._requests:
+            return RETRY_SECONDS
+        with self._changing:
+            runs = self.runs()
+            idle = not runs and time.monotonic() - self._idle_since >= LINGER_SECONDS
+            if idle and not self._asleep:
+                self._asleep = True
+                return 0.0  # one more round, which closes the connection
+        if idle:
+            return IDLE_SECONDS
+        every = 1 / config.get().tasks.progress_per_second
+        dues = [due for state in runs if (due := state.due_in(every)) is not None]
+        # One that is due and still unwritten met a locked database.
+        return min([POLL_SECONDS, *(max(due, RETRY_SECONDS) for due in dues)])
+
+    def failed(self, error: Exception) -> None:
+        self._prepared = None
+        # Asked to stop while the lease still holds, so that nobody runs beside the one who takes over.
+        if time.monotonic() - self._heard_at > config.get().tasks.lease_seconds * 2 / 3:
+            for state in self.runs():
+                state.cut_off = True
+
+    def _prepare(self) -> None:
+        """No write waits long for a lock: one handler's transaction must not hold up all the others."""
+        connection.ensure_connection()
+        if self._prepared is connection.connection:
+            return
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '500ms'" if is_postgres() else "PRAGMA busy_timeout = 100")
+        self._prepared = connection.connection
+
+    def _answer_requests(self) -> bool:
+        for _ in range(len(self._requests)):
+            request = self._requests.popleft()
+            try:
+                answer = request.write()
+            except OperationalError as error:
+                if time.monotonic() >= request.deadline:
+                    request.answer.set_exception(error)
+                    continue
+                self._requests.append(request)
+                if not _is_locked(error):
+                    raise
+            except Exception as error:
+                request.answer.set_exception(error)
+            else:
+                request.answer.set_result(answer)
+        return False
+
+    def _write_progress(self, state: RunState) -> None:
+        progress = state.unwritten()
+        if progress is None:
+            return
+        try:
+            held = transitions.progress(state.job_id, state.lease, *progress, clock.now())
+        except OperationalError as error:
+            if not _is_locked(error):
+                raise
+            return  # tried again; at the latest the run's end writes it
+        state.written(progress)
+        if held:
+            events.emit(ProgressMade(state.job_id))
+        else:
+            state.lost = True
+            events.emit(LeaseRejected(state.job_id, state.lease, "progress"))
+
+    def _poll(self, runs: Sequence[RunState]) -> None:
+        now = time.monotonic()
+        if now - self._synced_at >= CLOCK_SECONDS:
+            clock.current().sync()
+            self._synced_at = now
+        flags = queries.cancel_flags([state.key for state in runs])
+        silent = _silent_workers({state.worker_id for state in runs if state.worker_id is not None})
+        orphaned = os.getppid() != self._parent
+        for state in runs:
+            flag = flags.get(state.key)
+            state.lost = state.lost or flag is None
+            state.flag = flag or CancelReason.NONE
+            state.cut_off = state.worker_id in silent or (orphaned and state.watch_parent)
+        self._polled_at = self._heard_at = now
+
+
+def _silent_workers(worker_ids: set[UUID]) -> set[UUID]:
+    """Workers whose own heartbeats have not been written for most of a lease, though this thread gets through.
+
+    Not asked on SQLite: a busy file delays heartbeats, and there is one process.
+    """
+    if not worker_ids or not is_postgres():
+        return set()
+    since = clock.now() - timedelta(seconds=config.get().tasks.lease_seconds * 2 / 3)
+    silent = Process.objects.filter(pk__in=worker_ids, heartbeat_at__lt=since)
+    return set(silent.values_list("pk", flat=True))
+
+
+def _is_locked(error: OperationalError) -> bool:
+    """Is a row or file locked by others for the moment (and the database well)?"""
+    return getattr(error.__cause__, "sqlstate", None) == LOCKED or "database is locked" in str(error)
+
+
+class ThreadPort:
+    """A run's way to the reporter of its process."""
+
+    def __init__(self, job: Job, *, soft_timeout: float | None = None, watch_parent: bool = False) -> None:
+        """``soft_timeout``: seconds from now, kept here because the pool cannot interrupt the handler."""
+        deadline = None if soft_timeout is None else time.monotonic() + soft_timeout
+        self._job = job
+        # Of the thread that runs the handler; an async handler calls from the thread of its loop.
+        self._connection = connections[DEFAULT_DB_ALIAS]
+        self._state = RunState(job.id, job.lease, job.worker_id, deadline, watch_parent)
+        self._reporter = _current()
+        self._reporter.add(self._state)
+
+    def cancel_reason(self) -> CancelReason:
+        self._check()
+        return self._state.reason()
+
+    def progress(self, done: float | None, total: float | None, label: str) -> None:
+        self._check()
+        due = self._state.unwritten() is None
+        self._state.note((done, total, label))
+        if due:
+            self._reporter.wake()
+
+    def checkpoint(self, cursor: Any) -> None:
+        self._refuse_in_transaction("checkpoint()")
+        job_id, lease = self._state.key
+        self._held(
+            self._reporter.do(lambda: transitions.checkpoint(job_id, lease, cursor, clock.now())),
+            "checkpoint",
+        )
+
+    def merge(self, patch: Mapping[str, Any]) -> dict[str, Any]:
+        self._refuse_in_transaction("merge()")
+        job_id, lease = self._state.key
+        whole = self._reporter.do(lambda: transitions.merge_data(job_id, lease, patch, clock.now()))
+        self._held(whole is not None, "data")
+        return dict(whole)
+
+    def spawn(self, children: Sequence[Child | Requested], ignore_failures: bool) -> list[UUID]:
+        self._check()
+        job_id, lease = self._state.key
+
+        def note() -> bool:
+            return transitions.note_children(job_id, lease, ignore_failures, clock.now())
+
+        # On SQLite nobody else can write during the handler's transaction. Elsewhere the row must not be locked
+        # by it, or progress could not be written until its end.
+        inside = not is_postgres() and holds_transaction(self._connection)
+        self._held(note() if inside else self._reporter.do(note), "children")
+        return spawning.spawn(self._job, children, clock.now())
+
+    def close(self) -> tuple[float | None, float | None, str] | None:
+        self._reporter.remove(self._state)
+        return self._state.unwritten()
+
+    def _check(self) -> None:
+        if self._state.lost:
+            raise LeaseLost(f"lease {self._state.lease} of job {self._state.job_id} is no longer held")
+
+    def _held(self, held: bool, where: str) -> None:
+        if not held:
+            self._state.lost = True
+            events.deliver(LeaseRejected(self._state.job_id, self._state.lease, where))
+        self._check()
+
+    def _refuse_in_transaction(self, what: str) -> None:
+        self._check()
+        if not is_postgres() and holds_transaction(self._connection):
+            raise CheckpointInTransaction(
+                f"{what} cannot be saved on SQLite while the handler holds a transaction. "
+                "Call it after the transaction, or use PostgreSQL.",
+                job_id=str(self._state.job_id),
+            )
+
+
+# -- the reporter of this process ------------------------------------------------------------------------
+
+_guard = threading.Lock()
+_reporter: Reporter | None = None
+
+
+def _current() -> Reporter:
+    global _reporter
+    with _guard:
+        if _reporter is None or _reporter.pid != os.getpid() or _reporter.stopping:
+            _reporter = Reporter()
+        return _reporter
+
+
+def _forget_after_fork() -> None:
+    """The parent's reporter has no thread here, and another thread may have held the guard at the fork."""
+    global _guard, _reporter
+    _guard = threading.Lock()
+    _reporter = None
+
+
+os.register_at_fork(after_in_child=_forget_after_fork)
+
+
+def direct_port(job: Job, handler: JobHandler) -> DirectPort:
+    """For the sync provider and tests: writes on the caller's connection."""
+    return DirectPort(job)
+
+
+def thread_port(job: Job, handler: JobHandler) -> ThreadPort:
+    """For a pool of processes, which interrupts a handler at its soft limit by itself."""
+    return ThreadPort(job, watch_parent=True)
+
+
+def watching_thread_port(job: Job, handler: JobHandler) -> ThreadPort:
+    """For a pool of threads: the soft limit is seen at the handler's next ``check_cancel()``."""
+    return ThreadPort(job, soft_timeout=handler.spec.soft_timeout)
+
+
+def running() -> list[tuple[UUID, int]]:
+    """The runs of this process that use the reporter: (job id, lease)."""
+    reporter = _reporter
+    return [] if reporter is None else [state.key for state in reporter.runs()]
+
+
+def ask_all_to_stop(reason: CancelReason) -> None:
+    """Every run of this process sees ``reason`` at its next ``check_cancel()``; rows are not changed."""
+    reporter = _reporter
+    for state in [] if reporter is None else reporter.runs():
+        state.asked = reason
+
+
+def close_all(timeout: float = 5.0) -> bool:
+    """Stop this process's reporter and close its connection; has it ended? A later run starts a new one."""
+    global _reporter
+    with _guard:
+        reporter, _reporter = _reporter, None
+    return reporter is None or reporter.stop(timeout)

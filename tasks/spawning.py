@@ -1,0 +1,48 @@
+"""From the children that a handler names to their jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from uuid import UUID
+
+from jobsplatform.kernel.errors import InvalidInput
+from tasks.context import Child, Requested
+from tasks.models import Job
+from tasks.requests import JobRequest
+from tasks.submit import submit_many
+
+
+def spawn(parent: Job, children: Sequence[Child | Requested], now: datetime) -> list[UUID]:
+    """Create the children that ``parent`` does not have yet, in the caller's transaction if there is one.
+
+    The ids of all, in order. They belong to the parent's tenant and user. Raises what ``submit`` raises.
+    """
+    results = submit_many([_request(parent, child) for child in children], now)
+    return [result.id for result in results if result.id is not None]
+
+
+def _request(parent: Job, child: Child | Requested) -> JobRequest:
+    if isinstance(child, JobRequest):
+        return replace(
+            child,
+            parent_id=parent.id,
+            tenant_id=parent.tenant_id if child.tenant_id is None else child.tenant_id,
+            user_id=child.user_id or parent.user_id,
+        )
+    if not isinstance(child, Child):
+        raise InvalidInput(f"spawn takes Child or JobRequest, got {type(child).__name__}.")
+    if isinstance(child.handler, str):
+        app_id, job_type = parent.app_id, child.handler
+    else:
+        app_id, job_type = child.handler.spec.app_id, child.handler.spec.job_type
+    return JobRequest(
+        job_type=job_type,
+        app_id=app_id,
+        params=child.params,
+        parent_id=parent.id,
+        child_key=child.key,
+        tenant_id=parent.tenant_id,
+        user_id=parent.user_id,
+    )
