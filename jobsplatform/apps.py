@@ -13,5 +13,7 @@ class JobsPlatformConfig(AppConfig):
     def ready(self) -> None:
         from jobsplatform import telemetry
         from jobsplatform.kernel import config
+        from jobsplatform.telemetry import lines
 
         telemetry.configure_logging(config.get())
+        lines.install()

@@ -221,7 +221,7 @@ def worker_lost(event: events.WorkerLost) -> None:
 
 
 def suspension_changed(event: events.SuspensionChanged) -> None:
-    what = f"{event.scope} {event.target}".strip()
+    what = f"{event.scope} {event.target.lstrip(':')}".strip()
     done, name = ("suspended", "suspension.opened") if event.open else ("resumed", "suspension.lifted")
     fields = {
         "scope": event.scope,
