@@ -16,4 +16,7 @@ class TasksConfig(AppConfig):
     def ready(self) -> None:
         from tasks import checks  # noqa: F401  (registers the system checks)
 
+        from tasks import inline
+
         autodiscover_modules("jobs")
+        inline.install()

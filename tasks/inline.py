@@ -46,7 +46,7 @@ class Presence(Loop):
         """The id that runs are recorded under; registers this process when it is not."""
         if self.process_id is None or not Process.objects.filter(id=self.process_id, lost_at=None).exists():
             row = processes.register(
-                "inline", name=f"inline-{os.getpid()}", now=clock.now(), handlers=registry.keys()
+                "cli", name=f"inline-{os.getpid()}", now=clock.now(), handlers=registry.keys()
             )
             self.process_id = row.id
             if beating and not self.alive:
@@ -99,3 +99,10 @@ def _claim(job_id: UUID, now: datetime) -> int | None:
         return None
     won = transitions.claim([job.id], presence().incarnation(), now)
     return won[0].lease if won else None
+
+
+def forget() -> None:
+    """Give up this process's presence (tests)."""
+    row = _presence.pop(os.getpid(), None)
+    if row is not None and row.alive:
+        row.stop(1.0)

@@ -45,7 +45,9 @@ def run(
     if begun is None:
         return None
     job, handler = begun
-    port = make_port(job, handler) if make_port else reporter.open_port(job, handler, can_kill=can_kill)
+    if make_port is None:
+        make_port = reporter.thread_port if can_kill else reporter.watching_thread_port
+    port = make_port(job, handler)
     ending = None
     try:
         with context.use(_context(job)):
