@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import pytest
 from django.db import connection, connections
@@ -41,15 +41,12 @@ def process_environment(django_db_setup: None) -> dict[str, str]:
 
 def url_of(settings: dict[str, Any]) -> str:
     """The DATABASE_URL of Django's settings for a connection."""
+    name = quote(str(settings["NAME"]))
     if settings["ENGINE"].endswith("sqlite3"):
-        return f"sqlite:///{settings['NAME']}"
+        return f"sqlite:///{name}"
     facts = {
-        "host": settings["HOST"],
-        "port": settings["PORT"],
-        "user": settings["USER"],
-        "password": settings["PASSWORD"],
-        **{key: value for key, value in settings["OPTIONS"].items() if key in {"host", "port", "sslmode"}},
+        **{key: value for key, value in settings["OPTIONS"].items() if key == "sslmode"},
+        **{key.lower(): settings[key] for key in ("HOST", "PORT", "USER", "PASSWORD")},
     }
-    return (
-        f"postgresql:///{settings['NAME']}?{urlencode({key: value for key, value in facts.items() if value})}"
-    )
+    query = urlencode({key: value for key, value in facts.items() if value})
+    return f"postgresql:///{name}?{query}"
