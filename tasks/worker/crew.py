@@ -63,13 +63,6 @@ class Crew:
         self._make_loops(can_kill)
         for loop in self._loops:
             loop.start()
-        slots, queues = self.incarnation.concurrency, ", ".join(self.incarnation.queues)
-        log.info(
-            "worker.started",
-            text=f"worker started: {slots} slots, queues {queues}",
-            process_id=str(process_id),
-            pool=self.incarnation.pool,
-        )
 
     def _make_loops(self, can_kill: bool) -> None:
         self._trust = trust = Trust(config.get().tasks.lease_seconds, clock.monotonic())

@@ -27,7 +27,6 @@ class Command(PlatformCommand):
         "Run the web server and a worker. Migrates first and makes the user 'admin'. Without REDIS_URL all "
         "is one process; with it the worker is processes of its own, which are watched and restarted."
     )
-    requires_system_checks: Any = "__all__"
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -50,6 +49,7 @@ class Command(PlatformCommand):
         )
         if concurrency < 1:
             raise InvalidInput(f"--concurrency: expected 1 or more, got {concurrency}.")
+        self.check()
         call_command("migrate", verbosity=0, interactive=False)
         self._tell_admin()
         listening, port = (None, 0) if options["no_web"] else self._listen(options["host"], options["port"])

@@ -1,0 +1,1 @@
+"""A user's Django app with jobs that behave well, badly and fatally."""
