@@ -32,7 +32,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "jobsplatform.kernel",
     "tasks",
-    *JOBSPLATFORM.apps,
+    *(app for app in JOBSPLATFORM.apps if app not in ("jobsplatform.kernel", "tasks", "jobsplatform")),
     # Last: its ready() sees what all others have registered.
     "jobsplatform",
 ]
@@ -82,6 +82,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 AUTHENTICATION_BACKENDS = ["jobsplatform.kernel.login.LimitedBackend"]
 LOGIN_URL = "admin:login"
+LOGIN_REDIRECT_URL = "admin:index"
 
 LANGUAGE_CODE = "en"
 USE_I18N = True

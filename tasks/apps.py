@@ -10,7 +10,7 @@ class TasksConfig(AppConfig):
     """Finds the handlers of every installed app (``jobs.py``) once all models are loaded."""
 
     name = "tasks"
-    verbose_name = "Jobs"
+    verbose_name = "Work"
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:

@@ -30,7 +30,11 @@ class AuditAdmin(RecordAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[AuditEvent]:
         rows: QuerySet[AuditEvent] = super().get_queryset(request)
         found = request.resolver_match
-        return rows if found and found.url_name == "kernel_auditevent_change" else rows.defer("before", "after", "error")
+        return (
+            rows
+            if found and found.url_name == "kernel_auditevent_change"
+            else rows.defer("before", "after", "error")
+        )
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[AuditEvent], search_term: str

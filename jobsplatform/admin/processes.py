@@ -9,12 +9,12 @@ from django.contrib import admin
 from django.db.models import Count
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
-from unfold.views import ChangeList
 
 from jobsplatform.kernel import clock, config
 from jobsplatform.kernel.models import Process
 from tasks.admin import shapes
 from tasks.admin.base import RecordAdmin
+from tasks.admin.paging import CappedList
 from tasks.models import Job
 from tasks.states import IN_FLIGHT
 
@@ -25,7 +25,7 @@ def busy_slots(process_ids: list[Any]) -> dict[Any, int]:
     return dict(rows.values_list("worker_id").annotate(Count("id")))
 
 
-class ProcessList(ChangeList):
+class ProcessList(CappedList):
     """A page of processes, with the slots in use."""
 
     def get_results(self, request: HttpRequest) -> None:
@@ -46,7 +46,7 @@ class ProcessAdmin(RecordAdmin):
     list_filter_submit = False
     ordering = ("-heartbeat_at", "-id")
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[CappedList]:
         return ProcessList
 
     @admin.display(description="State")

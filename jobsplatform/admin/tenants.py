@@ -18,7 +18,11 @@ from tasks.admin.job_page import Button
 
 PERMISSION = "kernel.change_tenant"
 _TONES = {Tenant.State.ACTIVE: "good", Tenant.State.SUSPENDED: "warning", Tenant.State.ARCHIVED: "quiet"}
-_VERBS = {Tenant.State.ACTIVE: "Activate", Tenant.State.SUSPENDED: "Suspend", Tenant.State.ARCHIVED: "Archive"}
+_VERBS = {
+    Tenant.State.ACTIVE: "Activate",
+    Tenant.State.SUSPENDED: "Suspend",
+    Tenant.State.ARCHIVED: "Archive",
+}
 
 
 @admin.register(Tenant)
@@ -59,6 +63,9 @@ class TenantAdmin(RecordAdmin):
     @verb(PERMISSION)
     def state_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Change a tenant's state."""
+        if not Tenant.objects.filter(pk=object_id).exists():
+            messages.error(request, f"No tenant {object_id!r}.")
+            return HttpResponseRedirect(reverse("admin:kernel_tenant_changelist"))
         try:
             control.set_tenant_state(object_id, request.POST.get("state", ""), actor=actor_of(request))
             messages.success(request, f"Tenant {object_id} is now {request.POST.get('state')}.")

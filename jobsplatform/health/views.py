@@ -27,7 +27,10 @@ def ready(request: HttpRequest) -> JsonResponse:
     parts = probes.all_parts()
     ok = all(part.ok for part in parts)
     answers = {part.name: part.as_dict(open_details=_shows_token(request)) for part in parts}
-    return JsonResponse({"ok": ok, **answers}, status=200 if ok else 503)
+    response = JsonResponse({"ok": ok, **answers}, status=200 if ok else 503)
+    # Being asked every few seconds while not ready is no error of ours: Django need not log each answer.
+    response._has_been_logged = True  # type: ignore[attr-defined]
+    return response
 
 
 @never_cache

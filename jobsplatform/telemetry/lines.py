@@ -13,10 +13,10 @@ from typing import Any
 from django.db.models.signals import post_save
 
 from jobsplatform.kernel import events as kernel_events
+from jobsplatform.kernel.durations import short
 from jobsplatform.kernel.models import Process
 from jobsplatform.models import Tally
 from jobsplatform.telemetry.batching import BATCH
-from jobsplatform.kernel.durations import short
 from jobsplatform.telemetry.logs import FIELDS
 from tasks import events
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import warnings
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -119,6 +120,8 @@ def configure_logging(config: Config, stream: TextIO | None = None) -> None:
     # A line for each health question and each file would drown the jobs.
     logging.getLogger("uvicorn.access").setLevel(logging.WARNING)
     logging.captureWarnings(True)
+    # whitenoise streams small files from a thread; the advice is for its authors, and one line a process is noise.
+    warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous iterators")
     setup_logging.connect(_celery_asks, weak=False, dispatch_uid="jobsplatform.telemetry")
     structlog.configure(
         processors=[structlog.stdlib.filter_by_level, log_context.merge_contextvars, _hand_over],

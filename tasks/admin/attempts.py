@@ -34,7 +34,17 @@ class AttemptAdmin(RecordAdmin):
         job = ("id", "handler_key", "state")
         if whole:
             return rows.only(*(f.name for f in JobAttempt._meta.fields), *(f"job__{name}" for name in job))
-        listed = ("id", "job", "number", "outcome", "cause", "started_at", "finished_at", "worker", "error_type")
+        listed = (
+            "id",
+            "job",
+            "number",
+            "outcome",
+            "cause",
+            "started_at",
+            "finished_at",
+            "worker",
+            "error_type",
+        )
         return rows.only(*listed, *(f"job__{name}" for name in job))
 
     def get_search_results(

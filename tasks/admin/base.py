@@ -14,7 +14,7 @@ from unfold.admin import ModelAdmin
 
 from jobsplatform.kernel.audit import Actor
 from jobsplatform.kernel.errors import PlatformError
-from tasks.admin.paging import CappedPaginator
+from tasks.admin.paging import CappedList, CappedPaginator
 
 View = Callable[..., HttpResponseBase]
 
@@ -61,6 +61,9 @@ class RecordAdmin(ModelAdmin):
     sortable_by: Any = ()
     page_template = "tasks/admin/record.html"
 
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[CappedList]:
+        return CappedList
+
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
@@ -70,16 +73,24 @@ class RecordAdmin(ModelAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
         """The list. An action that the user may not take is refused, not overlooked."""
         if request.method not in {"GET", "HEAD"} and (
             request.method != "POST" or request.POST.get("action") not in self.get_actions(request)
         ):
             raise PermissionDenied
-        return super().changelist_view(request, {"title": self.opts.verbose_name_plural.capitalize(), **(extra_context or {})})
+        return super().changelist_view(
+            request, {"title": self.opts.verbose_name_plural.capitalize(), **(extra_context or {})}
+        )
 
     def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         """The page of one record: shown, never edited."""
         if request.method not in {"GET", "HEAD"}:

@@ -11,7 +11,7 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
-from unfold.contrib.filters.admin import DropdownFilter, MultipleDropdownFilter, TextFilter
+from unfold.contrib.filters.admin import CheckboxFilter, DropdownFilter, TextFilter
 
 from tasks.admin import known
 from tasks.models import Job
@@ -20,7 +20,7 @@ from tasks.states import Priority, State
 HOST = "(host)"
 
 
-class StateFilter(MultipleDropdownFilter):
+class StateFilter(CheckboxFilter):
     title = "state"
     parameter_name = "state"
 
@@ -146,7 +146,11 @@ class CreatedFilter(admin.SimpleListFilter):
     def choices(self, changelist: Any) -> Iterator[dict[str, Any]]:
         zone = timezone.get_current_timezone_name()
         for name, label in ((self.parameter_name, "from"), (self.other_parameter, "to")):
-            yield {"name": name, "label": f"Created {label} ({zone})", "value": self.used_parameters.get(name, "")}
+            yield {
+                "name": name,
+                "label": f"Created {label} ({zone})",
+                "value": self.used_parameters.get(name, ""),
+            }
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Job]) -> QuerySet[Job]:
         for name, lookup in ((self.parameter_name, "id__gte"), (self.other_parameter, "id__lt")):

@@ -18,8 +18,9 @@ from tasks import control, output, queries, why
 from tasks.admin import shapes
 from tasks.admin.base import actor_of, refuse, verb
 from tasks.models import Job, JobAttempt
-from tasks.states import ACTIVE, FINAL, Role, State
+from tasks.states import ACTIVE, FINAL, IN_FLIGHT, Role, State
 
+_PAYLOADS = ("params", "data", "result")
 SHOWN = 20
 """How many children, aliases and attempts a page lists."""
 
@@ -49,13 +50,16 @@ class JobPage:
             "title": f"{shapes.name_of(job)} {job.id}",
             "name": shapes.name_of(job),
             "badge": shapes.state_badge(job.state, job.hold),
-            "bar": shapes.bar(*_progress(shape["progress"])),
+            "bar": shapes.bar(*_progress(shape["progress"])) if shape["progress"] else "",
+            "question": "What is it doing?" if job.state in IN_FLIGHT else "Why is it not running?",
             "why": "" if job.state in FINAL else why.why_not_running(job, now),
             "facts": _facts(job, shape),
             "moments": _moments(job),
             "attempts": [_attempt(a) for a in attempts[:SHOWN]],
             "more_attempts": len(attempts) > SHOWN,
-            "payloads": [(name, shapes.pretty(shape[name])) for name in ("params", "data", "result")],
+            "payloads": [
+                (name, shapes.pretty(shape[name])) for name in _PAYLOADS if shape[name] or name == "params"
+            ],
             "checkpoint": shapes.pretty(job.checkpoint) if may_see and job.checkpoint is not None else "",
             "may_see": may_see,
             "error": shape["error"],
@@ -77,7 +81,9 @@ class JobPage:
     @verb("tasks.retry_job")
     def retry_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Run an ended job again."""
-        return _on_one(request, object_id, lambda job_id: _retried(control.retry(job_id, actor=actor_of(request))))
+        return _on_one(
+            request, object_id, lambda job_id: _retried(control.retry(job_id, actor=actor_of(request)))
+        )
 
     @verb("tasks.resume_job")
     def resume_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -154,12 +160,18 @@ def _facts(job: Job, shape: dict[str, Any]) -> list[tuple[str, Any]]:
         ("User", job.user_id),
         ("Tenant", job.tenant_id),
         ("Dedupe key", job.dedupe_key),
-        ("Concurrency key", f"{job.concurrency_key} (at most {job.concurrency_limit})" if job.concurrency_key else ""),
+        (
+            "Concurrency key",
+            f"{job.concurrency_key} (at most {job.concurrency_limit})" if job.concurrency_key else "",
+        ),
         ("Schedule", job.schedule_id),
         ("Origin", job.origin),
         ("Request", job.request_id),
         ("Parent", shapes.job_link(job.parent_id) if job.parent_id else ""),
-        ("Alias of" if job.role == Role.ALIAS else "Leader", shapes.job_link(job.leader_id) if job.leader_id else ""),
+        (
+            "Alias of" if job.role == Role.ALIAS else "Leader",
+            shapes.job_link(job.leader_id) if job.leader_id else "",
+        ),
         ("Preempted by", shapes.job_link(job.preempted_by) if job.preempted_by else ""),
     ]
     return [(name, value) for name, value in facts if value not in ("", None)]
@@ -193,9 +205,14 @@ def _family(job: Job) -> dict[str, Any]:
     children = list(job.children.only(*listed).order_by("id")[:SHOWN]) if summary["total"] else []
     aliases = list(job.aliases.only(*listed, "created_at").order_by("id")[: SHOWN + 1])
     return {
-        "children": [(shapes.job_link(c.id, c.child_key or str(c.id)), shapes.state_badge(c.state, c.hold)) for c in children],
+        "children": [
+            (shapes.job_link(c.id, c.child_key or str(c.id)), shapes.state_badge(c.state, c.hold))
+            for c in children
+        ],
         "children_summary": summary,
-        "children_states": [(state, summary.get(state, 0), shapes.TONES[state]) for state in State if summary.get(state)],
+        "children_states": [
+            (state, summary.get(state, 0), shapes.TONES[state]) for state in State if summary.get(state)
+        ],
         "children_url": f"{reverse('admin:tasks_job_changelist')}?parent={job.id}",
         "aliases": [(shapes.job_link(a.id), shapes.state_badge(a.state)) for a in aliases[:SHOWN]],
         "more_aliases": len(aliases) > SHOWN,

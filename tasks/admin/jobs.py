@@ -11,7 +11,6 @@ from django.http import HttpRequest
 from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from unfold.views import ChangeList
 
 from jobsplatform.kernel import clock
 from jobsplatform.kernel.models import Process
@@ -19,6 +18,7 @@ from tasks.admin import filters, shapes
 from tasks.admin.base import RecordAdmin
 from tasks.admin.bulk import BulkVerbs
 from tasks.admin.job_page import JobPage
+from tasks.admin.paging import CappedList
 from tasks.models import Job
 from tasks.states import Role
 
@@ -28,7 +28,7 @@ FOUND_A_FIELD = 1000
 """How many of the newest matches of a user, key or schedule a search shows."""
 
 
-class JobList(ChangeList):
+class JobList(CappedList):
     """A page of jobs, with the names of their workers and the progress of their leaders: two queries more."""
 
     def get_results(self, request: HttpRequest) -> None:
@@ -70,7 +70,7 @@ class JobAdmin(BulkVerbs, JobPage, RecordAdmin):
         ]
         return own + super().get_urls()
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[CappedList]:
         return JobList
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Job]:
@@ -100,7 +100,9 @@ class JobAdmin(BulkVerbs, JobPage, RecordAdmin):
     @admin.display(description="Job")
     def what(self, job: Job) -> SafeString:
         return format_html(
-            '<span class="jp-what">{}</span> <small class="jp-id">{}</small>', shapes.name_of(job), str(job.id)[-12:]
+            '<span class="jp-what">{}</span> <small class="jp-id">{}</small>',
+            shapes.name_of(job),
+            str(job.id)[-12:],
         )
 
     @admin.display(description="State")

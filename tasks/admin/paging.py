@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.core.paginator import Paginator
+from django.http import HttpRequest
 from django.utils.functional import cached_property
+from unfold.views import ChangeList
 
 from tasks import queries
 
 CAP = 10_000
+
+
+class Count(int):
+    """A number of rows; templates print it as ``1,234``."""
+
+    def __str__(self) -> str:
+        return f"{int(self):,}"
+
+
+class AtLeast(Count):
+    """There are more rows than this; templates print it as ``10,000+``."""
+
+    def __str__(self) -> str:
+        return f"{int(self):,}+"
 
 
 class CappedPaginator(Paginator):
@@ -17,16 +31,15 @@ class CappedPaginator(Paginator):
 
     template_name = "tasks/admin/pagination.html"
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.exact = True
-
     @cached_property
     def count(self) -> int:
-        counted, self.exact = queries.count_capped(self.object_list, CAP)
-        return min(counted, CAP)
+        counted, exact = queries.count_capped(self.object_list, CAP)
+        return Count(counted) if exact else AtLeast(counted)
 
-    @property
-    def shown_count(self) -> str:
-        """``1,234`` or ``10,000+``."""
-        return f"{self.count:,}{'' if self.exact else '+'}"
+
+class CappedList(ChangeList):
+    """A list whose total is the one count that was made, not a second one over the whole table."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        self.full_result_count = self.result_count

@@ -88,7 +88,10 @@ def age(since: datetime | None, now: datetime) -> SafeString:
     local = timezone.localtime(since)
     moment = f"{local.strftime('%Y-%m-%d %H:%M:%S')} {local.tzname() or ''}".strip()
     return format_html(
-        '<time class="jp-nowrap" datetime="{}" title="{}">{}</time>', since.isoformat(), moment, span(now - since)
+        '<time class="jp-nowrap" datetime="{}" title="{}">{}</time>',
+        since.isoformat(),
+        moment,
+        span(now - since),
     )
 
 

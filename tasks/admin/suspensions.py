@@ -31,16 +31,23 @@ class SuspendForm(forms.Form):
 
     scope = forms.ChoiceField(choices=Suspension.Scope.choices, label="What")
     target = forms.CharField(
-        required=False, max_length=301, label="Which", widget=forms.TextInput(attrs={"list": "known-names"}),
+        required=False,
+        max_length=301,
+        label="Which",
+        widget=forms.TextInput(attrs={"list": "known-names"}),
         help_text="The app, job type (app:type) or queue; empty for all.",
     )
-    reason = forms.CharField(required=False, max_length=500, help_text="Shown to whoever asks why a job does not run.")
+    reason = forms.CharField(
+        required=False, max_length=500, help_text="Shown to whoever asks why a job does not run."
+    )
     expires_at = forms.DateTimeField(
         required=False, label="Until", widget=forms.DateTimeInput(attrs={"type": "datetime-local"}),
         input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M"],
     )  # fmt: skip
     interrupt = forms.BooleanField(
-        required=False, label="Interrupt running jobs", help_text="They go back to pending with their checkpoint."
+        required=False,
+        label="Interrupt running jobs",
+        help_text="They go back to pending with their checkpoint.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -84,6 +91,12 @@ def _known(scope: str, target: str) -> str:
     return names.app(target, now) if scope == Suspension.Scope.APP else names.queue(target, now)
 
 
+def in_force(suspension: Suspension) -> bool:
+    """Neither lifted nor expired."""
+    expired = suspension.expires_at is not None and suspension.expires_at <= clock.now()
+    return suspension.lifted_at is None and not expired
+
+
 class OpenFilter(admin.SimpleListFilter):
     title = "state"
     parameter_name = "open"
@@ -116,7 +129,9 @@ class SuspensionAdmin(RecordAdmin):
         ]
         return own + super().get_urls()
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
         may = request.user.has_perm(PERMISSION)  # type: ignore[attr-defined]
         return super().changelist_view(request, {"may_suspend": may, **(extra_context or {})})
 
@@ -127,11 +142,9 @@ class SuspensionAdmin(RecordAdmin):
 
     @admin.display(description="State")
     def status(self, suspension: Suspension) -> SafeString:
-        if suspension.lifted_at is not None:
-            return shapes.badge("lifted")
-        if suspension.expires_at is not None and suspension.expires_at <= clock.now():
-            return shapes.badge("expired")
-        return shapes.badge("in force", "warning")
+        if in_force(suspension):
+            return shapes.badge("in force", "warning")
+        return shapes.badge("lifted" if suspension.lifted_at is not None else "expired")
 
     @admin.display(description="Since")
     def since(self, suspension: Suspension) -> SafeString:
@@ -141,9 +154,9 @@ class SuspensionAdmin(RecordAdmin):
     def until(self, suspension: Suspension) -> SafeString:
         return shapes.instant(suspension.lifted_at or suspension.expires_at)
 
-    @admin.display(description="Interrupts", boolean=True)
-    def interrupts(self, suspension: Suspension) -> bool:
-        return suspension.interrupt
+    @admin.display(description="Running jobs")
+    def interrupts(self, suspension: Suspension) -> str:
+        return "interrupted" if suspension.interrupt else "go on"
 
     def page_context(self, request: HttpRequest, record: Suspension) -> dict[str, Any]:
         facts = [
@@ -161,7 +174,7 @@ class SuspensionAdmin(RecordAdmin):
         return {
             "title": f"Suspension of {self.what(record)}",
             "facts": [(name, value) for name, value in facts if value != ""],
-            "buttons": [lift] if may and record.lifted_at is None else [],
+            "buttons": [lift] if may and in_force(record) else [],
         }
 
     def suspend_view(self, request: HttpRequest) -> HttpResponse:
@@ -186,7 +199,9 @@ class SuspensionAdmin(RecordAdmin):
             "opts": self.opts,
             "title": "Suspend",
             "form": form,
-            "names": sorted({*(k.lstrip(":") for k in names.handler_keys(clock.now())), *names.queues(clock.now())}),
+            "names": sorted(
+                {*(k.lstrip(":") for k in names.handler_keys(clock.now())), *names.queues(clock.now())}
+            ),
         }
         return TemplateResponse(request, "tasks/admin/suspend.html", context)
 
