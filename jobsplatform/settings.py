@@ -32,7 +32,11 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "jobsplatform.kernel",
     "tasks",
-    *(app for app in JOBSPLATFORM.apps if app not in ("jobsplatform.kernel", "tasks", "jobsplatform")),
+    *(
+        app
+        for app in dict.fromkeys(JOBSPLATFORM.apps)
+        if app not in ("jobsplatform.kernel", "tasks", "jobsplatform")
+    ),
     # Last: its ready() sees what all others have registered.
     "jobsplatform",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import importlib.machinery
 import importlib.util
 import json
 import zoneinfo
@@ -44,7 +45,8 @@ def decoded(annotation: Any, raw: str) -> Any:
 def unknown_names(environ: Mapping[str, str], known: Iterable[str], sections: Iterable[str]) -> list[str]:
     """A fault for each variable with one of our prefixes that is not ours, and each that is nearly ours.
 
-    Short names (``APPS``, ``DEBUG``) have no near misses: too many programs have variables like them.
+    Short names (``APPS``, ``DEBUG``) have no near misses: too many programs have variables like them. Nor has
+    a name that is set itself: what looks like it is then somebody else's.
     """
     names = set(known)
     prefixes = tuple(f"{section.upper()}__" for section in sections)
@@ -58,7 +60,7 @@ def unknown_names(environ: Mapping[str, str], known: Iterable[str], sections: It
             best = upper if upper in names else nearest(upper, names)
             hint = f" Did you mean {best}?" if best else ""
             faults.append(f"{variable}: no such setting.{hint}")
-        elif best := next((name for name in long_names if _slip(upper, name)), None):
+        elif best := next((name for name in long_names if name not in environ and _slip(upper, name)), None):
             faults.append(f"{variable}: no such setting. Did you mean {best}? (Else unset or rename it.)")
     return faults
 
@@ -152,11 +154,19 @@ def _zone_fault(name: str) -> list[str]:
 
 
 def _there(app: str) -> bool:
-    """Is there a module for an entry of APPS? Nothing is imported."""
-    try:
-        return importlib.util.find_spec(app.partition(".")[0]) is not None
-    except ValueError:
+    """Is there a module for an entry of APPS (of its configuration class's module)? Nothing is imported."""
+    names = app.split(".")
+    if names[-1][:1].isupper():
+        names.pop()
+    if not names or not all(name.isidentifier() for name in names):
         return False
+    found = importlib.util.find_spec(names[0])
+    for depth in range(2, len(names) + 1):
+        if found is None:
+            return False
+        inside = found.submodule_search_locations or []
+        found = importlib.machinery.PathFinder.find_spec(".".join(names[:depth]), inside)
+    return found is not None
 
 
 def _app_fault(app: str) -> str:

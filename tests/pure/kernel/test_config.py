@@ -124,9 +124,24 @@ def test_a_name_that_is_nearly_ours_is_not_passed_over(local: dict[str, str], gi
     assert f"Did you mean {meant}?" in told[0]
 
 
+def test_a_near_miss_beside_the_right_name_is_somebody_elses(local: dict[str, str]) -> None:
+    config.load(local | {"REDIS_URL": "redis://cache/0", "REDIS_URI": "redis://other/0"})
+    assert "REDIS_URI" in faults(local | {"REDIS_URI": "redis://other/0"})[0]
+
+
 @pytest.mark.parametrize(
     "name",
-    ["PATH", "HOME", "APP", "DEBUGGER", "REDIS_TLS_URL", "LOGNAME", "CELERY_TASK_ALWAYS_EAGER", "X__Y"],
+    [
+        "PATH",
+        "HOME",
+        "APP",
+        "DEBUGGER",
+        "REDIS_TLS_URL",
+        "LOGNAME",
+        "CELERY_TASK_ALWAYS_EAGER",
+        "X__Y",
+        "TASKS_PORT",
+    ],
 )
 def test_other_programs_variables_are_left_alone(local: dict[str, str], name: str) -> None:
     config.load(local | {name: "x"})
@@ -161,7 +176,32 @@ def test_settings_that_contradict_each_other_are_both_named(
     assert all(name in told for name in names)
 
 
-@pytest.mark.parametrize("app", ["no_such_shop", "no_such_shop.apps.Config", ".", "shop-1"])
+def test_apps_are_modules_or_configuration_classes(local: dict[str, str]) -> None:
+    apps = "tests,tests.pure.kernel,tasks.apps.TasksConfig,django.contrib.sites"
+    assert len(config.load(local | {"APPS": apps}).apps) == 4
+
+
+def test_looking_for_an_app_imports_nothing(local: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "bomb_shop").mkdir()
+    (tmp_path / "bomb_shop" / "__init__.py").write_text("raise RuntimeError('imported')")
+    (tmp_path / "bomb_shop" / "reports.py").write_text("raise RuntimeError('imported')")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(tmp_path))
+        config.load(local | {"APPS": "bomb_shop.reports"})
+
+
+@pytest.mark.parametrize(
+    "app",
+    [
+        "no_such_shop",
+        "no_such_shop.apps.Config",
+        ".",
+        "shop-1",
+        "Shop",
+        "tests.purr",
+        "tests.pure.apps.Config",
+    ],
+)
 def test_an_app_that_is_not_there_is_told(local: dict[str, str], app: str) -> None:
     (told,) = faults(local | {"APPS": f"tests,{app}"})
     assert told.startswith(f"APPS: expected Django apps that can be imported, got {app!r}.")
