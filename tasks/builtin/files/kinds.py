@@ -68,6 +68,13 @@ for _type, _suffix in (
     ("image/webp", ".webp"),
     ("image/avif", ".avif"),
     ("font/woff2", ".woff2"),
+    ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", ".docx"),
+    ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", ".xlsx"),
+    ("application/vnd.openxmlformats-officedocument.presentationml.presentation", ".pptx"),
+    ("application/vnd.oasis.opendocument.text", ".odt"),
+    ("application/vnd.oasis.opendocument.spreadsheet", ".ods"),
+    ("application/epub+zip", ".epub"),
+    ("application/java-archive", ".jar"),
 ):
     _names.add_type(_type, _suffix)
 _HAVE_A_MARK = {kind for _, kind in _MARKS} | {"image/bmp", "image/webp", "image/avif", "application/x-tar"}
