@@ -6,14 +6,15 @@ Called from a shell, a fault is one line on stderr and an exit code (``tasks.cli
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser, DjangoHelpFormatter
+from django.core.management.base import BaseCommand, CommandParser, DjangoHelpFormatter, SystemCheckError
 from django.db import connections
 
-from tasks.cli.exits import DONE, INTERRUPTED, READER_GONE, Refused, refusal
+from tasks.cli.exits import DONE, INTERRUPTED, READER_GONE, WRONG_USE, Refused, refusal
 from tasks.cli.parser import Parser, add_common
 from tasks.cli.terminal import Terminal
 
@@ -23,6 +24,8 @@ class PlatformCommand(BaseCommand):
 
     # Servers refuse to start with unsafe settings, and `doctor` tells of them; a look at a job need not fail.
     requires_system_checks: Any = ()
+    # Whether log lines stay out of the way of what is printed, unless -v 2 asks for them. Servers log.
+    quiet: bool = False
     program = "python manage.py"
     colours: bool | None = None
 
@@ -50,6 +53,10 @@ class PlatformCommand(BaseCommand):
             **kwargs,
         )
         add_common(parser)
+        if self.requires_system_checks:
+            parser.add_argument(
+                "--skip-checks", action="store_true", help="do not look at the settings first"
+            )
         self.add_arguments(parser)
         return parser
 
@@ -60,6 +67,8 @@ class PlatformCommand(BaseCommand):
         _carry_any_text(sys.stdout)
         _carry_any_text(sys.stderr)
         options = vars(self.create_parser(argv[0], argv[1]).parse_args(argv[2:]))
+        if self.quiet and options["verbosity"] < 2:
+            logging.disable(logging.WARNING)
         try:
             self.execute(**options)
             self.stdout.flush()
@@ -69,6 +78,10 @@ class PlatformCommand(BaseCommand):
             if str(error):
                 self.stderr.write(f"Error: {error}", lambda text: text)
             sys.exit(error.returncode)
+        except SystemCheckError as error:
+            # Several lines: one a complaint, with its hint.
+            self.stderr.write(str(error), lambda text: text)
+            sys.exit(WRONG_USE)
         except KeyboardInterrupt:
             sys.exit(INTERRUPTED)
         except BrokenPipeError:

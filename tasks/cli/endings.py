@@ -29,7 +29,7 @@ def headline(terminal: Terminal, job: Job) -> str:
     began = job.first_started_at or job.started_at
     took = f" in {length((job.finished_at - began).total_seconds())}" if began and job.finished_at else ""
     state = terminal.paint(job.state, STATE_COLOURS.get(job.state, ""))
-    details = [part for part in (job.cause, _error(job), job.reason) if part]
+    details = [part for part in (job.cause, _error(job), job.reason) if part and part != job.state]
     unlike = list(dict.fromkeys(details)) if job.state != State.COMPLETED else []
     return f"{plain(names.shown(job.handler_key))} {state}{took}" + (
         f": {' - '.join(unlike)}" if unlike else ""

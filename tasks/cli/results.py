@@ -8,86 +8,110 @@ from typing import Any
 from tasks.cli.spans import size
 from tasks.cli.tables import Column, facts, table
 from tasks.cli.terminal import Terminal
+from tasks.cli.text import cut
 
 MAX_ROWS = 15
-MAX_WORDS = 10
+MAX_WORDS = 8
+MAX_INLINE = 6
+MAX_DEPTH = 4
 
 
-def result_lines(terminal: Terminal, value: Any) -> list[str]:
-    """``value`` (JSON) in lines; long lists are cut and say so."""
+def result_lines(terminal: Terminal, value: Any, depth: int = 0) -> list[str]:
+    """``value`` (JSON) in lines, as wide as the terminal; long lists are cut and say so."""
     if value is None:
         return []
     if isinstance(value, Mapping):
-        return _mapping(terminal, value)
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return _sequence(terminal, value)
-    return [scalar("", value)]
+        return _mapping(terminal, value, depth)
+    if _is_records(value):
+        return _records(terminal, value)
+    return [_fitted(terminal, scalar("", value))]
 
 
 def scalar(name: str, value: Any) -> str:
-    """A single value; numbers with separators, bytes with a readable size."""
+    """A value on one line; numbers with separators, bytes with a readable size, some of a list."""
     if isinstance(value, bool) or value is None:
-        return {True: "yes", False: "no", None: "-"}[value]
+        return {True: "yes", False: "no", None: ""}[value]
     if isinstance(value, int):
         return f"{value:,} ({size(value)})" if _is_bytes(name) and abs(value) >= 1024 else f"{value:,}"
     if isinstance(value, float):
         return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.1f}"
     if isinstance(value, Mapping):
-        return (
-            ", ".join(f"{key}: {scalar(str(key), item)}" for key, item in list(value.items())[:MAX_WORDS])
-            or "-"
-        )
+        shown = {key: scalar(str(key), item) for key, item in list(value.items())[:MAX_INLINE]}
+        return ", ".join(f"{_words(key)} {text}" for key, text in shown.items() if text)
     if isinstance(value, list):
-        words = [scalar("", item) for item in value[:MAX_WORDS]]
-        return ", ".join(words) + (f", … ({len(value):,} in all)" if len(value) > MAX_WORDS else "") or "-"
+        words = ", ".join(scalar("", item) for item in value[:MAX_WORDS])
+        return f"{words}, … ({len(value):,} in all)" if len(value) > MAX_WORDS else words
     return str(value)
 
 
+def _words(name: object) -> str:
+    return str(name).replace("_", " ")
+
+
 def _is_bytes(name: str) -> bool:
-    return name == "bytes" or name.endswith("_bytes") or name == "size"
+    return name in {"bytes", "size"} or name.endswith("_bytes")
 
 
-def _mapping(terminal: Terminal, value: Mapping[str, Any]) -> list[str]:
-    simple = {str(name): scalar(str(name), item) for name, item in value.items() if not _has_parts(item)}
-    lines = facts(simple)
+def _is_flat(value: Any) -> bool:
+    """Whether it holds no filled object or list."""
+    items = value.values() if isinstance(value, Mapping) else value
+    return not any(isinstance(item, Mapping | list) and item for item in items)
+
+
+def _is_records(value: Any) -> bool:
+    """A list of objects."""
+    return isinstance(value, list) and bool(value) and all(isinstance(item, Mapping) for item in value)
+
+
+def _is_section(value: Any) -> bool:
+    """Whether it deserves lines of its own; what is short and flat fits behind its name."""
+    if isinstance(value, Mapping):
+        return bool(value) and (len(value) > MAX_INLINE or not _is_flat(value))
+    return _is_records(value)
+
+
+def _mapping(terminal: Terminal, value: Mapping[str, Any], depth: int) -> list[str]:
+    if value and all(isinstance(item, Mapping) and item and _is_flat(item) for item in value.values()):
+        return _records(terminal, [{"name": name, **item} for name, item in value.items()])
+    simple = {
+        _words(name): scalar(str(name), item)
+        for name, item in value.items()
+        if not _is_section(item) or depth >= MAX_DEPTH
+    }
+    lines = [_fitted(terminal, line) for line in facts(dict(list(simple.items())[: 2 * MAX_ROWS]))]
+    lines += _more(len(simple), 2 * MAX_ROWS)
+    inner = terminal.inset(2)
     for name, item in value.items():
-        if _has_parts(item):
-            inner = _pairs(terminal, item) if isinstance(item, Mapping) else _sequence(terminal, item)
-            title = terminal.paint(str(name).replace("_", " "), "bold")
-            lines += ["", title, *(f"  {line}" for line in inner)]
-    return lines[1:] if lines[:1] == [""] else lines
+        if _is_section(item) and depth < MAX_DEPTH:
+            gap = [""] if lines and depth == 0 else []
+            title = terminal.paint(_words(name), "bold")
+            lines += [*gap, title, *(f"  {line}" for line in result_lines(inner, item, depth + 1))]
+    return lines
 
 
-def _has_parts(value: Any) -> bool:
-    """Whether it deserves a section of its own: an object, or a list of objects."""
-    return bool(value) and (
-        isinstance(value, Mapping) or (isinstance(value, list) and isinstance(value[0], Mapping))
-    )
-
-
-def _pairs(terminal: Terminal, value: Mapping[str, Any]) -> list[str]:
-    items = list(value.items())
-    if items and all(isinstance(item, Mapping) for _, item in items):
-        return _sequence(terminal, [{"name": name, **item} for name, item in items])
-    lines = facts({str(name): scalar(str(name), item) for name, item in items[:MAX_ROWS]})
-    return lines + _more(len(items))
-
-
-def _sequence(terminal: Terminal, rows: Sequence[Any]) -> list[str]:
-    if not rows or not all(isinstance(row, Mapping) for row in rows):
-        return [scalar("", list(rows))]
-    names = list(dict.fromkeys(str(name) for row in rows[:MAX_ROWS] for name in row))
+def _records(terminal: Terminal, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    shown = rows[:MAX_ROWS]
+    names = [name for name in dict.fromkeys(name for row in shown for name in row) if _any(shown, name)]
     columns = [
-        Column(name.upper(), right=_numeric(rows, name), shrinks=not _numeric(rows, name)) for name in names
+        Column(_words(name).upper(), right=_numeric(shown, name), shrinks=not _numeric(shown, name))
+        for name in names
     ]
-    cells = [[scalar(name, row.get(name)) for name in names] for row in rows[:MAX_ROWS]]
-    return table(terminal, columns, cells) + _more(len(rows))
+    cells = [[scalar(str(name), row.get(name)) for name in names] for row in shown]
+    return table(terminal, columns, cells) + _more(len(rows), MAX_ROWS)
+
+
+def _any(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
+    return any(row.get(name) not in (None, "", [], {}) for row in rows)
 
 
 def _numeric(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
-    values = [row.get(name) for row in rows[:MAX_ROWS]]
+    values = [row.get(name) for row in rows]
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
-def _more(count: int) -> list[str]:
-    return [f"… and {count - MAX_ROWS:,} more (--json shows all)"] if count > MAX_ROWS else []
+def _fitted(terminal: Terminal, line: str) -> str:
+    return cut(line, terminal.columns) if terminal.is_tty else line
+
+
+def _more(count: int, limit: int) -> list[str]:
+    return [f"… and {count - limit:,} more (--json shows all)"] if count > limit else []

@@ -39,6 +39,10 @@ class Terminal:
             return DEFAULT_WIDTH
         return max(20, shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns)
 
+    def inset(self, blanks: int) -> Terminal:
+        """The same stream for lines that will be indented by ``blanks``."""
+        return Terminal(self.stream, colours=self.colours, columns=max(20, self.columns - blanks))
+
     def paint(self, text: str, colour: str) -> str:
         """``text`` in ``colour``, or as it is when colours are not wanted."""
         if not self.colours or not colour or not text:

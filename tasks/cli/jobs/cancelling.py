@@ -54,8 +54,10 @@ def act(command: PlatformCommand, options: dict[str, Any]) -> int:
             how = "already_ended" if job.state in FINAL else "would_cancel"
             return {"id": str(job.id), "how": how, "status": job.state}, f"{job.id}  {how.replace('_', ' ')}"
         result = control.cancel(job.id, actor=actor, cascade=cascade)
-        fact = {"id": str(job.id), "how": result.how, "status": result.job.state}
-        return fact, f"{job.id}  {names.shown(job.handler_key)}  {_HOW.get(result.how, result.how)}"
+        fact = {"id": str(job.id), "how": result.how, "status": result.job.state, "children": result.children}
+        children = f", and {result.children} of its children" if result.children else ""
+        how = _HOW.get(result.how, result.how)
+        return fact, f"{job.id}  {names.shown(job.handler_key)}  {how}{children}"
 
     return each(command, options["ids"], cancel, as_json=options["json"])
 
@@ -63,7 +65,7 @@ def act(command: PlatformCommand, options: dict[str, Any]) -> int:
 def _by_filter(command: PlatformCommand, options: dict[str, Any]) -> int:
     wanted = chosen(options, clock.now())
     if not options["yes"] and not options["dry_run"]:
-        confirmed(command, f"Cancel {_about(wanted)} jobs?")
+        _ask(command, wanted)
     count = control.cancel_by_filter(wanted, actor=operator(), dry_run=options["dry_run"])
     if options["json"]:
         json_output.document(command.out, {"count": count, "dry_run": options["dry_run"]})
@@ -73,7 +75,8 @@ def _by_filter(command: PlatformCommand, options: dict[str, Any]) -> int:
     return DONE
 
 
-def _about(wanted: JobFilter) -> str:
-    active = wanted.queryset().exclude(state__in=FINAL)
-    count, exact = queries.count_capped(active)
-    return f"{count:,}" if exact else f"more than {count:,}"
+def _ask(command: PlatformCommand, wanted: JobFilter) -> None:
+    """Nothing needs no yes."""
+    count, exact = queries.count_capped(wanted.queryset().exclude(state__in=FINAL))
+    if count:
+        confirmed(command, f"Cancel {count:,}{'' if exact else ' or more'} jobs?")

@@ -47,7 +47,8 @@ def act(command: PlatformCommand, options: dict[str, Any]) -> None:
     wanted = replace(wanted, **changes)
     if not options["yes"] and not options["dry_run"]:
         count, exact = queries.count_capped(wanted.queryset())
-        confirmed(command, f"Remove {count:,}{'' if exact else ' or more'} ended jobs?")
+        if count:
+            confirmed(command, f"Remove {count:,}{'' if exact else ' or more'} ended jobs?")
     removed = prune.purge(wanted, actor=operator(), dry_run=options["dry_run"])
     if options["json"]:
         json_output.document(command.out, {"count": removed, "dry_run": options["dry_run"]})

@@ -97,11 +97,8 @@ def _lines(terminal: Terminal, job: Job, now: datetime, reason: str) -> list[str
     if job.error:
         lines += ["", terminal.paint("error", "bold"), printable(job.error)]
     if job.result is not None:
-        lines += [
-            "",
-            terminal.paint("result", "bold"),
-            *(f"  {line}" for line in result_lines(terminal, job.result)),
-        ]
+        found = result_lines(terminal.inset(2), job.result)
+        lines += ["", terminal.paint("result", "bold"), *(f"  {line}" for line in found)]
     return lines
 
 

@@ -89,6 +89,8 @@ def _say(command: PlatformCommand, job: Job, *, as_json: bool) -> None:
     state = out.paint(padded(job.state, 10), state_colour(job.state))
     details = job.error or job.reason or (reading(job).text().partition(" ")[2] if job.progress_done else "")
     text = f"{job.updated_at:%H:%M:%S}  {state}  {job.id}  {plain(names.shown(job.handler_key))}"
-    room = out.columns - len(text) + (len(state) - 10) - 2
     more = plain(details)
-    out.line(f"{text}  {cut(more, max(10, room)) if out.is_tty else more}".rstrip())
+    if out.is_tty:
+        room = out.columns - len(text) + len(state) - len(job.state.ljust(10)) - 2
+        more = cut(more, room) if room > 3 else ""
+    out.line(f"{text}  {more}".rstrip())

@@ -21,6 +21,7 @@ _MARGIN = 26
 
 
 class Command(PlatformCommand):
+    quiet = True
     help = (
         "Look at everything that jobs depend on. Exit code 0: all well or warnings only; 1: faults; "
         "3: something is unreachable."

@@ -20,6 +20,7 @@ from tasks.spec import JobHandler, JobSpec
 
 
 class Command(PlatformCommand):
+    quiet = True
     help = "List the job types, or describe one."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -112,7 +113,7 @@ def limits(spec: JobSpec) -> str:
         rule = _rule(spec.concurrency_key)
         parts.append(f"{spec.concurrency_limit} a {'key' if rule == '(function)' else rule}")
     if spec.timeout:
-        parts.append(length(spec.timeout))
+        parts.append(f"timeout {length(spec.timeout)}")
     return ", ".join(parts)
 
 

@@ -37,6 +37,7 @@ SUBCOMMANDS: dict[str, ModuleType] = {
 
 
 class Command(PlatformCommand):
+    quiet = True
     help = "Look at jobs and steer them."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -22,6 +22,7 @@ _COLOURS = {"live": "green", "draining": "yellow", "silent": "red", "lost": "red
 
 
 class Command(PlatformCommand):
+    quiet = True
     help = "List the platform's processes: live ones and those that went silent; with --all also ended ones."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -16,6 +16,7 @@ from tasks.cli.suspension_scope import add_scope, output, shown, suspensions_tab
 
 
 class Command(PlatformCommand):
+    quiet = True
     help = "Stop new starts of everything, an app, a job type or a queue; without a scope, list them."
 
     def add_arguments(self, parser: CommandParser) -> None:

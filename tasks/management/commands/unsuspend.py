@@ -16,6 +16,7 @@ from tasks.cli.suspension_scope import add_scope, output, shown, target
 
 
 class Command(PlatformCommand):
+    quiet = True
     help = "Lift a suspension; what waited starts a few at a time."
 
     def add_arguments(self, parser: CommandParser) -> None:

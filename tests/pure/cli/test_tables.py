@@ -79,7 +79,7 @@ def test_a_result_is_shown_as_facts_sections_and_tables():
     text = "\n".join(result_lines(terminal(80), result))
     assert "1,234" in text
     assert "5,000,000 (4.8 MiB)" in text
-    assert "by type" in text
+    assert "by type  text 3, image 1" in text
     assert "PATH" in text
 
 
