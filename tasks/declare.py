@@ -62,7 +62,7 @@ def _spec(job_type: str, declared: Mapping[str, Any]) -> JobSpec:
         concurrency_key=given["concurrency_key"],
         concurrency_limit=whole(given["concurrency_limit"], "concurrency_limit", 1),
         dedupe_key=given["dedupe_key"],
-        dedupe=Dedupe(choice_of(given["dedupe"], "dedupe", tuple(Dedupe))),
+        dedupe=Dedupe(choice_of(given["dedupe"], "dedupe", tuple(str(mode) for mode in Dedupe))),
         preemptible=bool(given["preemptible"]),
         on_interrupt=cast(
             Literal["resume", "cancel"],

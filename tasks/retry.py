@@ -62,14 +62,12 @@ class Backoff:
 
     def delay(self, failure: int, seed: str) -> float:
         """Seconds to wait; never overflows, whatever ``failure`` is."""
-        steps = max(0, failure - 1)
-        if self.base <= 0:
-            return 0.0
-        # Compared by logarithms, because factor ** steps overflows long before the maximum applies.
-        if steps * math.log(self.factor) >= math.log(self.maximum / self.base):
-            seconds = self.maximum
-        else:
-            seconds = self.base * self.factor**steps
+        try:
+            # A float on purpose: a whole number would grow without end instead of overflowing.
+            grown = self.base * float(self.factor) ** max(0, failure - 1)
+        except OverflowError:
+            grown = self.maximum
+        seconds = min(grown, float(self.maximum))
         return spread(seconds, self.jitter, failure, seed)
 
 
