@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from django.core.asgi import get_asgi_application
@@ -10,6 +12,13 @@ from django.core.signals import request_finished
 from django.db import connections
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "jobsplatform.settings")
+_django = get_asgi_application()
+
+# Rows can only be imported once Django is set up.
+from jobsplatform.kernel.presence import STOP_SECONDS, Presence  # noqa: E402
+
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
 def close_request_connections(**_: Any) -> None:
@@ -20,5 +29,26 @@ def close_request_connections(**_: Any) -> None:
             connection.close()
 
 
-application = get_asgi_application()
+async def application(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    """Requests go to Django; the server's start and end are the process's."""
+    if scope["type"] == "lifespan":
+        await lifespan(receive, send)
+    else:
+        await _django(scope, receive, send)
+
+
+async def lifespan(receive: Receive, send: Send) -> None:
+    """Be present in the database from the server's start to its end. The database may be away at both."""
+    presence = Presence("web")
+    while True:
+        message = await receive()
+        if message["type"] == "lifespan.startup":
+            presence.start()
+            await send({"type": "lifespan.startup.complete"})
+        elif message["type"] == "lifespan.shutdown":
+            await asyncio.to_thread(presence.stop, STOP_SECONDS)
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+
+
 request_finished.connect(close_request_connections)
