@@ -54,7 +54,7 @@ class WebServer(uvicorn.Server):
                 APPLICATION,
                 log_config=None,
                 access_log=False,
-                lifespan="off",
+                lifespan="on",
                 timeout_graceful_shutdown=GRACE_SECONDS,
             )
         )
