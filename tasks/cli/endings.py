@@ -11,6 +11,7 @@ from tasks.cli.spans import length
 from tasks.cli.terminal import STATE_COLOURS, Terminal
 from tasks.cli.text import plain
 from tasks.models import Job
+from tasks.outcomes import Fail
 from tasks.states import State
 
 
@@ -29,16 +30,15 @@ def headline(terminal: Terminal, job: Job) -> str:
     began = job.first_started_at or job.started_at
     took = f" in {length((job.finished_at - began).total_seconds())}" if began and job.finished_at else ""
     state = terminal.paint(job.state, STATE_COLOURS.get(job.state, ""))
-    details = [part for part in (job.cause, _error(job), job.reason) if part and part != job.state]
-    unlike = list(dict.fromkeys(details)) if job.state != State.COMPLETED else []
-    return f"{plain(names.shown(job.handler_key))} {state}{took}" + (
-        f": {' - '.join(unlike)}" if unlike else ""
-    )
+    cause = f" ({job.cause})" if job.cause and job.cause != job.state else ""
+    why = _error(job) or plain(job.reason) if job.state != State.COMPLETED else ""
+    return f"{plain(names.shown(job.handler_key))} {state}{took}{cause}" + (f": {why}" if why else "")
 
 
 def _error(job: Job) -> str:
+    """The error with its type; a handler that says why it fails needs no type."""
     text = plain(one_line(job.error))
-    return f"{job.error_type}: {text}" if job.error_type and not text.startswith(job.error_type) else text
+    return text if not job.error_type or job.error_type == Fail.__name__ else f"{job.error_type}: {text}"
 
 
 def interrupted(terminal: Terminal, program: str, job_ids: list[UUID]) -> int:

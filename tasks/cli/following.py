@@ -9,6 +9,7 @@ from uuid import UUID
 from jobsplatform.kernel import clock
 from tasks import queries, why
 from tasks.cli import names
+from tasks.cli.broker_note import broker_note
 from tasks.cli.progress_bar import ProgressBar, Reading
 from tasks.cli.terminal import Terminal
 from tasks.models import Job
@@ -56,7 +57,7 @@ def follow(
 
 def _say_why(bar: ProgressBar, job: Job, said: str) -> str:
     clock.current().sync()
-    sentence = why.why_not_running(job, clock.now())
+    sentence = broker_note() or why.why_not_running(job, clock.now())
     if sentence and sentence != said:
         bar.note(f"Not running: {sentence}")
     return sentence or said

@@ -9,7 +9,9 @@ from urllib.parse import urlsplit
 
 from kombu import Connection
 from redis import Redis
+from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
+from redis.retry import Retry
 
 from jobsplatform.kernel import config
 from tasks.doctor.finding import Finding, fault, ok, unreachable, warning
@@ -29,24 +31,25 @@ def check_broker(_: datetime) -> Iterator[Finding]:
         yield from look_at(name, url)
 
 
-def look_at(name: str, url: str) -> Iterator[Finding]:
-    """One server, by its url."""
+def look_at(name: str, url: str, timeout: float = TIMEOUT_SECONDS) -> Iterator[Finding]:
+    """One server, by its url; silence of ``timeout`` seconds is no answer."""
     scheme = urlsplit(url).scheme
     if scheme == "memory":
         yield ok(name, "In memory: one process runs everything.")
     elif scheme in _REDIS:
-        yield from _redis(name, url)
+        yield from _redis(name, url, timeout)
     else:
         yield _other(name, url)
 
 
-def _redis(name: str, url: str) -> Iterator[Finding]:
+def _redis(name: str, url: str, timeout: float) -> Iterator[Finding]:
     variable = "CELERY_BROKER_URL" if name == "broker" and not config.get().redis_url else "REDIS_URL"
     try:
         client = Redis.from_url(
             url.replace("redis+socket://", "unix://"),
-            socket_timeout=TIMEOUT_SECONDS,
-            socket_connect_timeout=TIMEOUT_SECONDS,
+            socket_timeout=timeout,
+            socket_connect_timeout=timeout,
+            retry=Retry(NoBackoff(), 0),
         )
     except ValueError as error:
         yield fault(name, f"Its url is wrong: {error}.", f"Look at {variable}.")

@@ -10,6 +10,7 @@ from jobsplatform.kernel.errors import InvalidInput, UnknownName
 from tasks import queries, registry
 from tasks.cli import arguments, json_output, names, params
 from tasks.cli.base import PlatformCommand
+from tasks.cli.broker_note import broker_note
 from tasks.cli.confirm import confirmed
 from tasks.cli.exits import DONE
 from tasks.cli.jobs.waiting import wait_for
@@ -69,6 +70,9 @@ def act(command: PlatformCommand, options: dict[str, Any]) -> int:
         confirmed(command, handler.spec.confirm)
     result = submit(request)
     _say(command, options, result)
+    note = "" if options["wait"] else broker_note()
+    if note:
+        command.err.line(note)
     if result.id is None or not options["wait"]:
         return DONE
     return wait_for(command, [result.id], timeout=options["timeout"], as_json=options["json"], single=True)
