@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from tasks.handlers import job
     from tasks.outcomes import Deferred, Discard, Fail, Outcome, Pause, Retry, Snooze
     from tasks.queries import get_job
-    from tasks.submit import enqueue
-
     from tasks.states import Priority
+    from tasks.submit import enqueue
 
 __version__ = "0.1.0"
 
