@@ -16,6 +16,10 @@ from celery import bootsteps
 from jobsplatform.kernel import config
 from tasks.worker.crew import Crew
 
+DEAD_CHILDREN_SECONDS = 0.2
+"""How often the pool looks for dead processes. It is told when one dies, but a process with several threads may
+not be there to be collected yet at that moment, and the pool itself looks again only every five seconds."""
+
 
 class WorkerStep(bootsteps.StartStopStep):
     """Runs the crew beside the pool. It does not need the broker, and a reconnect does not touch it."""
@@ -40,6 +44,11 @@ class WorkerStep(bootsteps.StartStopStep):
         if threading.current_thread() is threading.main_thread():
             self._crew.bell.install()
         self._crew.watch_for_end()
+
+    def register_with_event_loop(self, parent: Any, hub: Any) -> None:
+        """Called at each connection to the broker, by which Celery forgets timers."""
+        if self._crew is not None and self._crew.incarnation.can_kill:
+            hub.call_repeatedly(DEAD_CHILDREN_SECONDS, parent.pool.maintain_pool)
 
     def stop(self, parent: Any) -> None:
         assert self._crew is not None

@@ -18,6 +18,7 @@ from jobsplatform.kernel.loop import wait_until
 from jobsplatform.kernel.models import Process
 from tasks.models import Job
 from tasks.states import FINAL, State
+from tests.services.guard import Guard
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 30.0
@@ -65,6 +66,8 @@ class Command:
                 cwd=ROOT,
                 start_new_session=True,
             )
+        # A killed pytest must take it along; the folder is none that exists.
+        self.guard = Guard(self.process.pid, log.with_suffix(".none"))
 
     @property
     def pid(self) -> int:
@@ -97,6 +100,7 @@ class Command:
         except ProcessLookupError:
             pass
         self.process.wait()
+        self.guard.release()
 
 
 class Worker(Command):
@@ -129,7 +133,8 @@ class Worker(Command):
 
     @property
     def children(self) -> list[psutil.Process]:
-        return psutil.Process(self.pid).children()
+        found = psutil.Process(self.pid).children()
+        return [child for child in found if child.status() != psutil.STATUS_ZOMBIE]
 
     def events(self, name: str) -> list[dict[str, Any]]:
         """The log lines of one event."""
