@@ -18,7 +18,7 @@ from jobsplatform.kernel.loop import Loop
 from jobsplatform.kernel.models import Process
 from tasks import limits, registry, reporter, run, suspensions, transitions
 from tasks.dispatch import type_limit
-from tasks.events import JobSubmitted
+from tasks.events import JobMoved, JobSubmitted
 from tasks.models import Job
 from tasks.states import Hold, State
 
@@ -68,10 +68,17 @@ def presence() -> Presence:
 def install() -> None:
     """Run submitted jobs in their callers when ``TASKS__PROVIDER`` is ``sync``."""
     events.subscribe(JobSubmitted, _after_submit)
+    events.subscribe(JobMoved, _after_move)
 
 
 def _after_submit(event: JobSubmitted) -> None:
     if config.get().tasks.provider == "sync" and event.status == "created":
+        run_now(event.job_id)
+
+
+def _after_move(event: JobMoved) -> None:
+    # A parent whose children have ended: nobody else would run its continuation.
+    if config.get().tasks.provider == "sync" and event.move == "go_on":
         run_now(event.job_id)
 
 
