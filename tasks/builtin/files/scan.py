@@ -15,9 +15,10 @@ from tasks.builtin.files.roots import is_allowed, real_root
 from tasks.builtin.files.survey import MAX_CHILDREN, Survey, shared
 from tasks.builtin.files.tally import SAMPLES, Hashes, Tally
 from tasks.builtin.names import brief, read, show
-from tasks.context import Child, ChildResult, JobContext
+from tasks.context import ChildResult, JobContext
 from tasks.handlers import job
 from tasks.outcomes import Fail, Outcome
+from tasks.requests import JobRequest
 from tasks.states import State
 
 DEFAULT_MAX_FILE_BYTES = 64 * 1024**3
@@ -57,17 +58,22 @@ def scan(
         return _outcome(context, survey.facts(), [])
     context.checkpoint({"planned": len(found)})
     limit = _hash_limit(sum(share.files for share in found), len(found))
+    row = queries.get_job(context.id)
     children = [
-        Child(
-            scan_folder,
-            {
+        JobRequest(
+            job_type=scan_folder.spec.job_type,
+            app_id=context.app_id,
+            params={
                 "root": show(real),
                 "folders": share.folders,
                 "files": share.files,
                 "hash_limit": limit,
                 "max_file_bytes": max_file_bytes,
             },
-            f"{number}:{brief(share.folders[0] or '.', KEY_CHARACTERS)}",
+            child_key=f"{number}:{brief(share.folders[0] or '.', KEY_CHARACTERS)}",
+            # The whole scan goes where its first job was sent.
+            queue=row.queue,
+            priority=row.priority,
         )
         for number, share in enumerate(found)
     ]

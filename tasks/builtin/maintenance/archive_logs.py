@@ -87,8 +87,8 @@ def _write(folder: Path, rows: Iterable[dict[str, Any]]) -> tuple[str, int]:
         os.fchmod(raw.fileno(), 0o600)
         with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed:
             for row in rows:
-                line = json.dumps(row, cls=DjangoJSONEncoder, ensure_ascii=False)
-                packed.write(line.encode("utf-8", "backslashreplace") + b"\n")
+                # ASCII alone: some readers take U+2028 inside a text for the end of a line.
+                packed.write(json.dumps(row, cls=DjangoJSONEncoder).encode("ascii") + b"\n")
                 first, last, count = first or row, row, count + 1
         raw.flush()
         os.fsync(raw.fileno())

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from tasks.context import Child, ChildResult, JobContext
+from tasks.context import ChildResult, JobContext
+from tasks.requests import JobRequest
 from tasks.states import CancelReason, State
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -24,7 +25,7 @@ class FakePort:
         self.told: list[tuple[float | None, float | None, str]] = []
         self.cursor: Any = None
         self.data: dict[str, Any] = {}
-        self.children: list[Child] = []
+        self.children: list[JobRequest] = []
         self.ignore_failures: bool | None = None
 
     def cancel_reason(self) -> CancelReason:
@@ -72,6 +73,6 @@ def run(handler: Any, port: FakePort | None = None, /, *, cursor: Any = None, **
     return handler.run(context_with(port, params=stored, cursor=cursor, job_type=handler.spec.job_type))
 
 
-def as_child(child: Child, result: Any, state: State = State.COMPLETED, error: str = "") -> ChildResult:
+def as_child(child: JobRequest, result: Any, state: State = State.COMPLETED, error: str = "") -> ChildResult:
     """How a child that ended looks to its parent."""
-    return ChildResult(child.key, uuid4(), state, json.loads(json.dumps(result)), error)
+    return ChildResult(child.child_key, uuid4(), state, json.loads(json.dumps(result)), error)

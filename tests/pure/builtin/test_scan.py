@@ -7,6 +7,7 @@ import json
 import os
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from tasks import queries
 from tasks.builtin.files import folder as folder_module
 from tasks.builtin.files import scan as scan_module
 from tasks.builtin.files.scan import scan, scan_folder
-from tasks.context import Child, ChildResult
+from tasks.context import ChildResult
 from tasks.outcomes import Fail, JobCancelled
 from tasks.states import CancelReason, State
 from tests.pure.builtin.fakes import START, FakePort, as_child, context_with, run
@@ -25,7 +26,9 @@ from tests.pure.builtin.trees import ODD_NAMES, plant
 
 
 @pytest.fixture(autouse=True)
-def frozen_clock() -> Any:
+def platform_facts(monkeypatch: pytest.MonkeyPatch) -> Any:
+    row = SimpleNamespace(queue="bulk", priority=1000)
+    monkeypatch.setattr(queries, "get_job", lambda _: row)
     with clock.use(clock.FrozenClock(START)) as frozen:
         yield frozen
 
@@ -73,8 +76,9 @@ def test_one_child_for_each_folder_with_entries(tmp_path: Path) -> None:
         ["text/deep"],
         ["text/deep/deeper"],
     ]
-    assert len({child.key for child in port.children}) == 7
+    assert len({child.child_key for child in port.children}) == 7
     assert port.ignore_failures is True
+    assert {(child.queue, child.priority) for child in port.children} == {("bulk", 1000)}
 
 
 def test_totals_of_a_real_tree(tmp_path: Path) -> None:
@@ -366,5 +370,4 @@ def test_a_tree_whose_paths_do_not_fit_is_refused_with_advice(
 def test_children_are_asked_for_with_valid_params(tmp_path: Path) -> None:
     plant(tmp_path)
     for child in planned(tmp_path, max_children=2).children:
-        assert isinstance(child, Child)
         scan_folder.schema.normalise(dict(child.params))
