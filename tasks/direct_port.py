@@ -61,10 +61,10 @@ class DirectPort:
         return dict(self._data)
 
     def spawn(self, children: Sequence[Child | Requested], ignore_failures: bool) -> list[UUID]:
-        now = clock.now()
-        if not transitions.note_children(self._job_id, self._lease, ignore_failures, now):
+        ids = spawning.spawn(self._job, children, ignore_failures, clock.now())
+        if ids is None:
             raise self._lost("children")
-        return spawning.spawn(self._job, children, now)
+        return ids
 
     def close(self) -> tuple[float | None, float | None, str] | None:
         try:

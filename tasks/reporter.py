@@ -141,7 +141,7 @@ class Reporter(Loop):
         more = self._answer_requests()
         every = 1 / config.get().tasks.progress_per_second
         for state in runs:
-            if state.due_in(every) == 0.0 and not state.lost:
+            if state.due_in(every) == 0.0 and not state.lost and not state.blocked():
                 self._write_progress(state)
         if self._polled_at is None or time.monotonic() - self._polled_at >= POLL_SECONDS:
             self._poll(runs)
@@ -256,7 +256,7 @@ class ThreadPort:
         self._job = job
         # Of the thread that runs the handler; an async handler calls from the thread of its loop.
         self._connection = connections[DEFAULT_DB_ALIAS]
-        self._state = RunState(job.id, job.lease, job.worker_id, deadline, watch_parent)
+        self._state = RunState(job.id, job.lease, job.worker_id, deadline, watch_parent, self._connection)
         self._reporter = _current()
         self._reporter.add(self._state)
 
@@ -288,16 +288,10 @@ class ThreadPort:
 
     def spawn(self, children: Sequence[Child | Requested], ignore_failures: bool) -> list[UUID]:
         self._check()
-        job_id, lease = self._state.key
-
-        def note() -> bool:
-            return transitions.note_children(job_id, lease, ignore_failures, clock.now())
-
-        # On SQLite nobody else can write during the handler's transaction. Elsewhere the row must not be locked
-        # by it, or progress could not be written until its end.
-        inside = not is_postgres() and holds_transaction(self._connection)
-        self._held(note() if inside else self._reporter.do(note), "children")
-        return spawning.spawn(self._job, children, clock.now())
+        ids = spawning.spawn(self._job, children, ignore_failures, clock.now())
+        self._held(ids is not None, "children")
+        self._state.row_locked = holds_transaction(self._connection)
+        return ids or []
 
     def close(self) -> tuple[float | None, float | None, str] | None:
         self._reporter.remove(self._state)
@@ -315,10 +309,18 @@ class ThreadPort:
 
     def _refuse_in_transaction(self, what: str) -> None:
         self._check()
-        if not is_postgres() and holds_transaction(self._connection):
+        if not holds_transaction(self._connection):
+            self._state.row_locked = False
+        elif not is_postgres():
             raise CheckpointInTransaction(
                 f"{what} cannot be saved on SQLite while the handler holds a transaction. "
                 "Call it after the transaction, or use PostgreSQL.",
+                job_id=str(self._state.job_id),
+            )
+        elif self._state.row_locked:
+            raise CheckpointInTransaction(
+                f"{what} cannot be saved after spawn() in the same transaction, which holds the job's row. "
+                "Call it before spawn(), or after the transaction.",
                 job_id=str(self._state.job_id),
             )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from jobsplatform.kernel.db import holds_transaction
 from tasks.states import CancelReason
 
 Progress = tuple[float | None, float | None, str]
@@ -22,6 +23,8 @@ class RunState:
     worker_id: UUID | None = None
     soft_deadline: float | None = None
     watch_parent: bool = False
+    connection: Any = None  # the handler's
+    row_locked: bool = False  # by spawn(), until the handler's transaction ends
     flag: CancelReason = CancelReason.NONE  # as the row says
     asked: CancelReason = CancelReason.NONE  # as this process says (shutdown)
     cut_off: bool = False  # its worker's heartbeats do not reach the database
@@ -43,6 +46,12 @@ class RunState:
         if self.asked:
             return self.asked
         return CancelReason.SHUTDOWN if self.cut_off else CancelReason.NONE
+
+    def blocked(self) -> bool:
+        """Does the handler's own transaction hold the job's row? Trying to write would hold up other runs."""
+        if self.row_locked and not holds_transaction(self.connection):
+            self.row_locked = False
+        return self.row_locked
 
     def note(self, progress: Progress) -> None:
         """Remember the newest progress, to be written when it is due."""

@@ -7,19 +7,30 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
+from django.db import transaction
+
 from jobsplatform.kernel.errors import InvalidInput
+from tasks import transitions
 from tasks.context import Child, Requested
 from tasks.models import Job
 from tasks.requests import JobRequest
 from tasks.submit import submit_many
 
 
-def spawn(parent: Job, children: Sequence[Child | Requested], now: datetime) -> list[UUID]:
-    """Create the children that ``parent`` does not have yet, in the caller's transaction if there is one.
+def spawn(
+    parent: Job, children: Sequence[Child | Requested], ignore_failures: bool, now: datetime
+) -> list[UUID] | None:
+    """Create the children that ``parent`` does not have yet; the ids of all, in order.
 
-    The ids of all, in order. They belong to the parent's tenant and user. Raises what ``submit`` raises.
+    None: the parent's run holds its lease no more, and nothing was created. In the caller's transaction if
+    there is one: the parent's row stays locked until its end, so that nobody ends or cancels the parent without
+    seeing these children. They belong to the parent's tenant and user. Raises what ``submit`` raises.
     """
-    results = submit_many([_request(parent, child) for child in children], now)
+    requests = [_request(parent, child) for child in children]
+    with transaction.atomic():
+        if not transitions.note_children(parent.id, parent.lease, ignore_failures, now):
+            return None
+        results = submit_many(requests, now)
     return [result.id for result in results if result.id is not None]
 
 

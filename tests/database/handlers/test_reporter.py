@@ -378,6 +378,23 @@ def test_children_belong_to_the_handlers_transaction(commits: bool) -> None:
     port.close()
 
 
+def test_a_checkpoint_after_spawn_in_one_transaction_is_a_named_error_and_harms_no_other_run() -> None:
+    def handler() -> None: ...
+
+    declared = job("tests.child")(handler)
+    parent = running_job()
+    port = ThreadPort(parent)
+    with transaction.atomic():
+        port.spawn([Child(declared, {}, "a")], False)
+        with pytest.raises(CheckpointInTransaction, match="after the transaction"):
+            port.checkpoint(1)
+        port.progress(1, 1, "held back")
+        assert port.cancel_reason() is CancelReason.NONE
+    port.checkpoint(2)
+    wait_until(seen(parent, progress_done=1, checkpoint=2), 10)
+    port.close()
+
+
 # -- the thread ------------------------------------------------------------------------------------------
 
 
