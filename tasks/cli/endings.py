@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from tasks import queries
 from tasks.cli import names
 from tasks.cli.exits import DONE, INTERRUPTED, JOB_FAILED, TIMED_OUT, one_line
 from tasks.cli.results import result_lines
@@ -21,8 +22,9 @@ def exit_code(job: Job) -> int:
 
 
 def summary(terminal: Terminal, job: Job) -> list[str]:
-    """How it ended, and its result."""
-    return [headline(terminal, job), *result_lines(terminal, job.result)]
+    """How it ended, and its result; an alias has those of its leader."""
+    shown = queries.shown_job(job)
+    return [headline(terminal, shown), *result_lines(terminal, shown.result)]
 
 
 def headline(terminal: Terminal, job: Job) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from uuid import UUID
 
 from jobsplatform.kernel import clock
@@ -27,9 +26,7 @@ def pause(seconds: float) -> None:
     threading.Event().wait(seconds)
 
 
-def follow(
-    terminal: Terminal, job_id: UUID, *, timeout: float | None = None, wait: Callable[[float], None] = pause
-) -> Job | None:
+def follow(terminal: Terminal, job_id: UUID, *, timeout: float | None = None) -> Job | None:
     """Show a job's progress until it has ended; None when ``timeout`` seconds have passed before.
 
     After 3 s without a start it says why nothing runs, and goes on waiting.
@@ -47,7 +44,7 @@ def follow(
             if job.state in _NOT_STARTED and elapsed >= WHY_AFTER_SECONDS:
                 said = _say_why(bar, job, said)
             bar.show(reading(job), elapsed)
-            wait(step if timeout is None else min(step, max(0.01, timeout - elapsed)))
+            pause(step if timeout is None else min(step, max(0.01, timeout - elapsed)))
             step = min(LONGEST_PAUSE, step * 1.3)
             job = queries.get_job(job_id)
     finally:

@@ -73,7 +73,7 @@ def job_facts(job: Job, now: datetime) -> dict[str, object]:
         "user": job.user_id,
         "tenant": job.tenant_id,
         "parent": job.parent_id,
-        "alias of": job.leader_id,
+        "alias of": f"{job.leader_id} ({job.leader.state})" if job.leader is not None else "",
         "dedupe key": job.dedupe_key,
         "concurrency": f"{job.concurrency_key} (at most {job.concurrency_limit})"
         if job.concurrency_key

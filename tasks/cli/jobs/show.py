@@ -18,7 +18,7 @@ from tasks.cli.results import result_lines
 from tasks.cli.spans import instant, length
 from tasks.cli.tables import Column, facts, table
 from tasks.cli.terminal import Terminal
-from tasks.cli.text import printable
+from tasks.cli.text import plain, printable
 from tasks.models import Job, JobAttempt
 from tasks.output import job_output
 from tasks.states import FINAL, State
@@ -86,18 +86,19 @@ def attempt_output(attempt: JobAttempt) -> dict[str, Any]:
 
 
 def _lines(terminal: Terminal, job: Job, now: datetime, reason: str) -> list[str]:
+    shown = queries.shown_job(job)
     lines = facts(
-        {**job_facts(job, now), "progress": "" if job.progress_done is None else reading(job).text()}
+        {**job_facts(job, now), "progress": "" if shown.progress_done is None else reading(job).text()}
     )
     if reason:
-        lines += ["", terminal.paint(f"Not running: {reason}", "yellow")]
-    for title, value in (("params", job.params), ("data", job.data), ("checkpoint", job.checkpoint)):
+        lines += ["", terminal.paint(f"Not running: {plain(reason)}", "yellow")]
+    for title, value in (("params", job.params), ("data", shown.data), ("checkpoint", shown.checkpoint)):
         if value:
             lines.append(f"{title}  {printable(json.dumps(value, ensure_ascii=False))[:MAX_JSON]}")
-    if job.error:
-        lines += ["", terminal.paint("error", "bold"), printable(job.error)]
-    if job.result is not None:
-        found = result_lines(terminal.inset(2), job.result)
+    if shown.error:
+        lines += ["", terminal.paint("error", "bold"), printable(shown.error)]
+    if shown.result is not None:
+        found = result_lines(terminal.inset(2), shown.result)
         lines += ["", terminal.paint("result", "bold"), *(f"  {line}" for line in found)]
     return lines
 
