@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    HttpResponseNotAllowed,
+    HttpResponseRedirect,
+)
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from unfold.admin import ModelAdmin
 
 from jobsplatform.kernel.audit import Actor
@@ -111,6 +119,16 @@ class RecordAdmin(ModelAdmin):
         }
         request.current_app = self.admin_site.name  # type: ignore[attr-defined]
         return TemplateResponse(request, self.page_template, context)
+
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """What was done to a record is in the audit trail."""
+        if request.method not in {"GET", "HEAD"} or not self.has_view_permission(request):
+            raise PermissionDenied
+        return HttpResponseRedirect(
+            f"{reverse('admin:kernel_auditevent_changelist')}?{urlencode({'q': object_id})}"
+        )
 
     def page_context(self, request: HttpRequest, record: Any) -> dict[str, Any]:
         """What the page shows: by default ``facts``, pairs of a name and a value."""

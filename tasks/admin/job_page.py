@@ -50,7 +50,7 @@ class JobPage:
             "title": f"{shapes.name_of(job)} {job.id}",
             "name": shapes.name_of(job),
             "badge": shapes.state_badge(job.state, job.hold),
-            "bar": shapes.bar(*_progress(shape["progress"])) if shape["progress"] else "",
+            "bar": shapes.bar(*_progress(shape["progress"])) if _has_progress(shape) else "",
             "question": "What is it doing?" if job.state in IN_FLIGHT else "Why is it not running?",
             "why": "" if job.state in FINAL else why.why_not_running(job, now),
             "facts": _facts(job, shape),
@@ -136,6 +136,10 @@ def _attempt(attempt: JobAttempt) -> dict[str, Any]:
         "error": attempt.error,
         "traceback": attempt.traceback,
     }
+
+
+def _has_progress(shape: dict[str, Any]) -> bool:
+    return (shape["progress"] or {}).get("done") is not None
 
 
 def _progress(progress: dict[str, Any] | None) -> tuple[Any, Any, str]:

@@ -8,16 +8,16 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from jobsplatform.kernel import clock
-from jobsplatform.kernel.errors import PlatformError
+from jobsplatform.kernel.errors import PlatformError, UnknownName
 from tasks import control
-from tasks.admin import shapes
+from tasks.admin import known, shapes
 from tasks.admin.base import RecordAdmin, actor_of, refuse, verb
 from tasks.admin.job_page import Button
 from tasks.cli import names
@@ -83,11 +83,20 @@ class SuspendForm(forms.Form):
 _WORDS = {Suspension.Scope.APP: "app", Suspension.Scope.TYPE: "job type", Suspension.Scope.QUEUE: "queue"}
 
 
+def _handler_keys() -> set[str]:
+    """Keys with a handler here or in a live process, or with a job."""
+    return {*known.handler_keys(), *names.handler_keys(clock.now())}
+
+
 def _known(scope: str, target: str) -> str:
     """The target as it is stored. Raises UnknownName with the nearest."""
     now = clock.now()
     if scope == Suspension.Scope.TYPE:
-        return names.job_type(target, None, now)
+        keys = _handler_keys()
+        key = target if ":" in target else f":{target}"
+        if key not in keys:
+            raise UnknownName("job type", target, [known_key.lstrip(":") for known_key in keys])
+        return key
     return names.app(target, now) if scope == Suspension.Scope.APP else names.queue(target, now)
 
 
@@ -181,6 +190,8 @@ class SuspensionAdmin(RecordAdmin):
         """The form, and what it makes."""
         if not request.user.has_perm(PERMISSION):  # type: ignore[attr-defined]
             raise PermissionDenied
+        if request.method not in {"GET", "HEAD", "POST"}:
+            return HttpResponseNotAllowed(["GET", "POST"])
         form = SuspendForm(request.POST if request.method == "POST" else None)
         if request.method == "POST" and form.is_valid():
             data = form.cleaned_data
@@ -199,9 +210,7 @@ class SuspensionAdmin(RecordAdmin):
             "opts": self.opts,
             "title": "Suspend",
             "form": form,
-            "names": sorted(
-                {*(k.lstrip(":") for k in names.handler_keys(clock.now())), *names.queues(clock.now())}
-            ),
+            "names": sorted({*(key.lstrip(":") for key in _handler_keys()), *names.queues(clock.now())}),
         }
         return TemplateResponse(request, "tasks/admin/suspend.html", context)
 
