@@ -187,6 +187,7 @@ class JobContext:
             if key in keys:
                 raise InvalidInput(f"spawn: the key {shown(key)} is given twice.")
             keys.add(key)
+        self.check_cancel()  # a cancelled job must not get children that its cancel has not met
         ids = self.port.spawn(children, on_failure == "ignore")
         self.spawned += len(ids)
         return ids

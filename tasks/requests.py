@@ -98,11 +98,19 @@ def instant(value: object, what: str) -> datetime | None:
     return value
 
 
-def gate_tenant(tenant_id: str) -> Hold:
-    """Whether jobs of this tenant may be made. Raises TenantForbidden for an archived one."""
+TenantStates = dict[str, str | None]
+
+
+def gate_tenant(tenant_id: str, known: TenantStates) -> Hold:
+    """Whether jobs of this tenant may be made. Raises TenantForbidden for an archived one.
+
+    ``known`` keeps the states that one submission has read, so that a bulk reads each tenant once.
+    """
     if not tenant_id:
         return Hold.NONE
-    state = Tenant.objects.filter(tenant_id=tenant_id).values_list("state", flat=True).first()
+    if tenant_id not in known:
+        known[tenant_id] = Tenant.objects.filter(tenant_id=tenant_id).values_list("state", flat=True).first()
+    state = known[tenant_id]
     if state == Tenant.State.ARCHIVED:
         raise TenantForbidden(
             f"Tenant {tenant_id!r} is archived: no job is made for it.", tenant_id=tenant_id
@@ -110,7 +118,7 @@ def gate_tenant(tenant_id: str) -> Hold:
     return Hold.TENANT if state == Tenant.State.SUSPENDED else Hold.NONE
 
 
-def to_row(request: JobRequest, now: datetime) -> Job:
+def to_row(request: JobRequest, now: datetime, tenants: TenantStates) -> Job:
     """The job row of a request, not yet stored. Raises UnknownName, ParamsInvalid, InvalidInput, TenantForbidden."""
     settings = config.get().tasks
     handler = registry.get(request.app_id, request.job_type)
@@ -119,7 +127,7 @@ def to_row(request: JobRequest, now: datetime) -> Job:
     params = check_json(params, what="params", max_bytes=settings.params_max_bytes)
     here = context.current()
     tenant_id = text(here.tenant_id if request.tenant_id is None else request.tenant_id, "tenant_id", 100)
-    hold = gate_tenant(tenant_id)
+    hold = gate_tenant(tenant_id, tenants)
     run_after = instant(request.run_after, "run_after")
     due_at = max(run_after, now) if run_after else now
     if hold is Hold.NONE and due_at > now:

@@ -76,9 +76,11 @@ def begin(job_id: UUID, lease: int, worker_id: UUID | None = None) -> tuple[Job,
     if handler is None:
         transitions.hand_back(job_id, lease, "handler unknown here", now)
         return None
-    limit = handler.spec.timeout
+    limit, resumes = handler.spec.timeout, job.checkpoint is not None or job.continuing
     with transaction.atomic():
-        if not transitions.start(job_id, lease, timedelta(seconds=limit) if limit else None, now):
+        if not transitions.start(
+            job_id, lease, timedelta(seconds=limit) if limit else None, now, resumes=resumes
+        ):
             return None
         if job.first_started_at is None:
             transitions.note_first_start(job_id, now)

@@ -20,7 +20,7 @@ from jobsplatform.kernel.errors import InvalidInput
 from tasks import dedupe, hints, idempotency, limits
 from tasks.events import JobSubmitted, TickSkipped
 from tasks.models import Job
-from tasks.requests import JobRequest, to_row
+from tasks.requests import JobRequest, TenantStates, to_row
 from tasks.states import ACTIVE, Role
 
 _BATCH = 1000
@@ -55,7 +55,8 @@ def submit_many(requests: Iterable[JobRequest], now: datetime | None = None) -> 
     for request in wanted:
         if not isinstance(request, JobRequest):
             raise InvalidInput(f"submit takes JobRequest, got {type(request).__name__}.")
-    rows = [to_row(request, now) for request in wanted]
+    tenants: TenantStates = {}
+    rows = [to_row(request, now, tenants) for request in wanted]
     if _is_plain(wanted, rows):
         Job.objects.bulk_create(rows, batch_size=_BATCH)
         results = [SubmitResult(row.id, "created") for row in rows]
@@ -136,9 +137,13 @@ def _insert_children(rows: Sequence[Job]) -> dict[int, UUID]:
             row.role, row.dedupe_key = Role.NONE, ""
     Job.objects.bulk_create(rows, ignore_conflicts=True, batch_size=_BATCH)
     have = {}
-    for parent_id in {row.parent_id for row in rows}:
-        pairs = Job.objects.filter(parent_id=parent_id).values_list("child_key", "id")
-        have |= {(parent_id, key): job_id for key, job_id in pairs}
+    for start in range(0, len(rows), _BATCH):
+        part = rows[start : start + _BATCH]
+        keys = {row.child_key for row in part}
+        found = Job.objects.filter(parent_id__in={row.parent_id for row in part}, child_key__in=keys)
+        have |= {
+            (parent, key): job_id for parent, key, job_id in found.values_list("parent_id", "child_key", "id")
+        }
     twins = {n: have[row.parent_id, row.child_key] for n, row in enumerate(rows)}
     return {n: twin for n, twin in twins.items() if twin != rows[n].id}
 

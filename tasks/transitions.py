@@ -72,8 +72,14 @@ def hand_back(job_id: UUID, lease: int, reason: str, now: datetime) -> bool:
 # -- the run -----------------------------------------------------------------------------------------
 
 
-def start(job_id: UUID, lease: int, deadline: timedelta | None, now: datetime) -> bool:
-    """The run begins; ``deadline`` is its hard time limit, counted from now."""
+def start(
+    job_id: UUID, lease: int, deadline: timedelta | None, now: datetime, *, resumes: bool = False
+) -> bool:
+    """The run begins; ``deadline`` is its hard time limit, counted from now.
+
+    ``resumes``: from a checkpoint, so the progress of the run before still stands.
+    """
+    fresh = {"progress_done": None, "progress_total": None, "progress_label": "", "progress_at": None}
     rows = _rows("start", job_id, lease)
     won = _write(
         "start",
@@ -86,6 +92,7 @@ def start(job_id: UUID, lease: int, deadline: timedelta | None, now: datetime) -
         error="",
         error_type="",
         deadline_at=now + deadline if deadline else None,
+        **({} if resumes else fresh),
     )
     return bool(won)
 
@@ -121,7 +128,9 @@ def checkpoint(job_id: UUID, lease: int, cursor: Any, now: datetime) -> bool:
 def note_children(job_id: UUID, lease: int, ignore_failures: bool, now: datetime) -> bool:
     """Say whether failed children fail the job. False: the lease is no longer held; make no children."""
     rows = Job.objects.filter(id=job_id, state=State.RUNNING, lease=lease)
-    return bool(rows.update(ignore_child_failures=ignore_failures, updated_at=now, revision=F("revision") + 1))
+    return bool(
+        rows.update(ignore_child_failures=ignore_failures, updated_at=now, revision=F("revision") + 1)
+    )
 
 
 def merge_data(job_id: UUID, lease: int, patch: Mapping[str, Any], now: datetime) -> dict[str, Any] | None:
