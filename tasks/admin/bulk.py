@@ -17,7 +17,7 @@ from django.contrib import admin, messages
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.core import signing
 from django.core.exceptions import PermissionDenied
-from django.db.models import Max, QuerySet
+from django.db.models import QuerySet
 from django.http import (
     Http404,
     HttpRequest,
@@ -115,7 +115,7 @@ class BulkVerbs:
 
     def _selected(self, verb: Verb, request: HttpRequest, queryset: QuerySet[Job]) -> HttpResponse | None:
         if request.POST.get("select_across") == "1":
-            newest = queryset.order_by().aggregate(newest=Max("id"))["newest"]
+            newest = queryset.order_by("-id").values_list("id", flat=True).first()
             return self._slice(verb, request, Progress(request.GET.urlencode(), str(newest or UUID(int=0))))
         told: Counter[str] = Counter()
         faults: Counter[str] = Counter()
