@@ -168,7 +168,9 @@ def test_stuck_work_is_listed_with_its_reason(jobs: HandPlatform) -> None:
     overdue = make_job(State.PENDING, queue="unserved", due_at=ago(30), created_at=ago(30))
     make_job(State.PENDING, queue="unserved", due_at=ago(1))
     make_job(State.PENDING, queue="unserved", run_after=now + timedelta(days=1))
-    silent = make_job(State.RUNNING, queue="busy", started_at=ago(200), progress_at=ago(100), progress_label="row 7")
+    silent = make_job(
+        State.RUNNING, queue="busy", started_at=ago(200), progress_at=ago(100), progress_label="row 7"
+    )
     make_job(State.RUNNING, queue="busy", started_at=ago(200), progress_at=ago(1))
     make_job(State.RUNNING, queue="busy", started_at=ago(5))
     sent = make_job(State.DISPATCHED, queue="busy", dispatched_at=ago(10))

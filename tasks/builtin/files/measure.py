@@ -61,7 +61,7 @@ def measure(folder: int, name: str, *, max_bytes: int, step: Callable[[int, int]
     """Read the file ``name`` of the open folder once, from its start to the size it had when opened.
 
     What is appended meanwhile is not read, so that a growing log, or a file of /proc without end, ends here.
-    ``step(read, size)`` is called after every chunk and may raise. Raises ``Unreadable``.
+    ``step(read, size)`` is called between two chunks and may raise. Raises ``Unreadable``.
     """
     try:
         before = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -107,7 +107,8 @@ def _hash(descriptor: int, size: int, step: Callable[[int, int], None]) -> tuple
             break
         digest.update(buffer[:count])
         done += count
-        step(done, size)
+        if done < size:
+            step(done, size)
     return digest.hexdigest(), done
 
 

@@ -4,7 +4,7 @@ import json
 import os
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.builtin.names import brief, read, show
@@ -12,6 +12,7 @@ from tasks.builtin.names import brief, read, show
 names = st.binary(min_size=1, max_size=60).map(lambda raw: os.fsdecode(raw.replace(b"\0", b"")))
 
 
+@settings(deadline=None)
 @given(names)
 def test_a_shown_name_is_printable_json_and_reads_back(name: str) -> None:
     shown = show(name)
@@ -20,6 +21,7 @@ def test_a_shown_name_is_printable_json_and_reads_back(name: str) -> None:
     assert read(shown) == name
 
 
+@settings(deadline=None)
 @given(st.lists(names, min_size=2, max_size=10, unique=True))
 def test_two_names_are_never_shown_alike(several: list[str]) -> None:
     assert len({show(name) for name in several}) == len(several)
@@ -45,6 +47,7 @@ def test_text_that_no_name_is_shown_as_is_refused(wrong: str) -> None:
         read(wrong)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=80), st.integers(min_value=3, max_value=40))
 def test_brief_keeps_both_ends_and_the_limit(text: str, limit: int) -> None:
     short = brief(text, limit)

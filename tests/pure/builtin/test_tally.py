@@ -2,7 +2,7 @@
 
 import json
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.builtin.files.duplicates import duplicates
@@ -30,6 +30,7 @@ def tally_of(found: list[tuple[str, Measured]]) -> Tally:
     return tally
 
 
+@settings(deadline=None)
 @given(files, files)
 def test_merging_equals_adding_all(
     one: list[tuple[str, Measured]], other: list[tuple[str, Measured]]
@@ -37,6 +38,7 @@ def test_merging_equals_adding_all(
     assert merged([tally_of(one), tally_of(other)]).report() == tally_of(one + other).report()
 
 
+@settings(deadline=None)
 @given(files)
 def test_a_report_and_a_checkpoint_give_the_tally_back(found: list[tuple[str, Measured]]) -> None:
     tally = tally_of(found)
@@ -108,6 +110,7 @@ def test_names_of_one_file_are_no_duplicates() -> None:
     assert duplicates([*rows, ["aa", 10, "copy", ""]], exact=True)["wasted_bytes"] == 10
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.integers(0, 500), max_size=200),
     st.integers(1, 40),
@@ -126,6 +129,7 @@ def test_every_folder_is_in_exactly_one_share(counts: list[int], at_most: int, m
         assert len(found) <= at_most + len(json.dumps(folders)) // 5_000
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 500), max_size=200), st.integers(1, 40))
 def test_shares_keep_to_the_bound_and_balance(counts: list[int], at_most: int) -> None:
     folders = [(f"f{number}", count) for number, count in enumerate(counts)]
