@@ -47,8 +47,8 @@ def _missing() -> Iterator[Finding]:
 
 
 def _gone(model: type[Model], kind: str, item: Any) -> Finding:
-    with connection.schema_editor(collect_sql=True) as editor:
-        sql = str(item.create_sql(model, editor) or "")
+    # Not entered: only its words are wanted, and SQLite's refuses to be entered inside a transaction.
+    sql = str(item.create_sql(model, connection.schema_editor(collect_sql=True)) or "")
     if connection.vendor == "postgresql":
         sql = sql.replace("INDEX ", "INDEX CONCURRENTLY ", 1) if "INDEX " in sql else sql
     # SQLite takes a CHECK only with a new table.

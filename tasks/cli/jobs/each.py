@@ -27,6 +27,8 @@ def each(
         except Unreachable:
             raise
         except PlatformError as error:
+            if len(ids) == 1 and not as_json:
+                raise
             code = WRONG_USE
             facts.append({"id": text, "error": error.code, "message": error.message})
             command.err.line(f"Error: {one_line(error.message)}")
