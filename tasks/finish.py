@@ -16,6 +16,7 @@ from django.db import transaction
 
 from jobsplatform.kernel import config, events
 from jobsplatform.kernel.db import after_commit, retry_deadlocks
+from jobsplatform.kernel.errors import InvalidInput
 from tasks import family, followers, hints, limits, registry, transitions, verdict
 from tasks.events import CancelSeen, JobMoved, LeaseRejected, RunEnded
 from tasks.models import Job, JobAttempt
@@ -23,6 +24,8 @@ from tasks.outcomes import Ending
 from tasks.retention import purge_after
 from tasks.retry import Backoff
 from tasks.states import BY_NAME, FINAL, Cause, Priority, State
+
+_FROM_OUTSIDE = ("completed", "failed", "retry", "discarded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,12 @@ def killed(job_id: UUID, lease: int, now: datetime, reason: str = "") -> Finishe
 
 
 def from_outside(job_id: UUID, lease: int, ending: Ending, now: datetime) -> Finished | None:
-    """End a deferred job (waiting for somebody outside). Only completed, failed, retry and discarded make sense."""
+    """End a deferred job (waiting for somebody outside). Raises InvalidInput for an ending that only a run can
+    have; a job with open children goes on waiting for them."""
+    if ending.kind not in _FROM_OUTSIDE:
+        raise InvalidInput(
+            f"A job cannot be {ending.kind} from outside; one of {', '.join(_FROM_OUTSIDE)} is possible."
+        )
     return _finish(job_id, lease, ending, now, where="outside", state=State.WAITING)
 
 

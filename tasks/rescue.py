@@ -94,7 +94,11 @@ def end_overdue(now: datetime) -> int:
         "deadline_at"
     )
     late = Ending(
-        "failed", cause=Cause.TIMEOUT, error_type="DeadlineExceeded", error="was not finished by its deadline"
+        "failed",
+        cause=Cause.TIMEOUT,
+        error_type="DeadlineExceeded",
+        error="was not finished by its deadline",
+        retryable=False,
     )
     found = list(rows.values_list("id", "lease")[:_BATCH])
     return sum(finish.from_outside(job_id, lease, late, now) is not None for job_id, lease in found)

@@ -7,8 +7,10 @@ from this table.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from pathlib import Path
 
 
 class State(StrEnum):
@@ -126,9 +128,11 @@ MOVES: tuple[Move, ...] = (
     _move("interrupt", _R, _P, "preempted, suspended or shut down; checkpoint kept"),
     _move("lose", _R, _P, "its worker or process died; counts on the crash budget"),
     _move("crash", _R, State.FAILED, "its worker or process died and the crash budget is spent"),
-    _move("wait", _R, _W, "returned while children are open, or will be finished from outside"),
+    _move("wait", frozenset({_R, _W}), _W, "its children are open, or it will be finished from outside"),
     _move("pause", _R, _Z, "asked to be paused"),
-    _move("stop", _R, State.CANCELLED, "saw its cancel, was killed for it, or discarded itself"),
+    _move(
+        "stop", frozenset({_R, _W}), State.CANCELLED, "saw its cancel, was killed for it, or was discarded"
+    ),
     _move("cancel", frozenset({_P, _D}) | _RESTING, State.CANCELLED, "cancelled before or between runs"),
     _move("resume", _Z, _P, "resumed by hand, or its pause is over"),
     _move("go_on", _W, _P, "its children have ended: run its continuation"),
@@ -153,3 +157,31 @@ def diagram() -> str:
     ]
     ends = [f"    {state} --> [*]" for state in sorted(FINAL)]
     return "\n".join(["stateDiagram-v2", "    [*] --> pending: submit", *arrows, *ends])
+
+
+def page() -> str:
+    """What the docs say of the moves: the diagram, and a table of what makes each."""
+    rows = [
+        f"| `{move.name}` | {', '.join(sorted(move.sources))} | {move.target} | {move.when} |"
+        for move in MOVES
+    ]
+    table = "\n".join(["| move | from | to | when |", "|---|---|---|---|", *rows])
+    return f"```mermaid\n{diagram()}\n```\n\n{table}\n"
+
+
+BEGIN, END = "<!-- moves: made by `python -m tasks.states docs/states.md` -->\n", "<!-- moves end -->\n"
+
+
+def renewed(document: str) -> str:
+    """``document`` with what stands between the two marks made anew. Raises ValueError when a mark is missing."""
+    head, rest = document.split(BEGIN)
+    tail = rest.split(END)[1]
+    return f"{head}{BEGIN}{page()}{END}{tail}"
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        path = Path(name)
+        path.write_text(renewed(path.read_text(encoding="utf-8")), encoding="utf-8")
+    if not sys.argv[1:]:
+        print(page(), end="")

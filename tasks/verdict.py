@@ -64,8 +64,12 @@ def judge(job: Row, ending: Ending, rules: Rules, family: Family, now: datetime)
         return _stopped(asked, ending)
     if ending.kind == "lost":
         return _lost(job, ending, rules)
-    if ending.kind == "cancelled" or (asked in INTERRUPTIONS and ending.kind in ("completed", "deferred")):
-        return _interrupted(job, asked or CancelReason(ending.reason or CancelReason.USER), ending, rules)
+    if ending.kind == "cancelled" and not asked:
+        asked = CancelReason(ending.reason or CancelReason.USER)  # told by its process, not by the row
+    if asked is not CancelReason.TIMEOUT and (
+        ending.kind == "cancelled" or (asked in INTERRUPTIONS and ending.kind in ("completed", "deferred"))
+    ):
+        return _interrupted(job, asked, ending, rules)
     if asked is CancelReason.TIMEOUT:
         ending = Ending(
             "failed", cause=Cause.TIMEOUT, error="ran past its time limit", progress=ending.progress
@@ -87,10 +91,6 @@ def _stopped(asked: CancelReason, ending: Ending) -> Verdict:
 
 
 def _interrupted(job: Row, asked: CancelReason, ending: Ending, rules: Rules) -> Verdict:
-    if asked is CancelReason.TIMEOUT:
-        return _failed(
-            job, Ending("failed", cause=Cause.TIMEOUT, error="ran past its time limit"), rules, Family(), None
-        )
     if asked not in INTERRUPTIONS or rules.cancel_on_interrupt:
         return _stopped(asked, ending)
     hold = Hold.PREEMPTED if asked is CancelReason.PREEMPTED and job.preempted_by else Hold.NONE
