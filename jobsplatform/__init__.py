@@ -9,18 +9,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tasks.context import JobContext
+    from tasks.context import Child, ChildResult, JobContext
     from tasks.control import cancel
     from tasks.filters import JobFilter
     from tasks.handlers import job
     from tasks.outcomes import Deferred, Discard, Fail, Outcome, Pause, Retry, Snooze
     from tasks.queries import get_job
+    from tasks.retry import Backoff
     from tasks.states import Priority
     from tasks.submit import enqueue
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Backoff",
+    "Child",
+    "ChildResult",
     "Deferred",
     "Discard",
     "Fail",
@@ -38,6 +42,9 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Backoff": "tasks.retry",
+    "Child": "tasks.context",
+    "ChildResult": "tasks.context",
     "Deferred": "tasks.outcomes",
     "Discard": "tasks.outcomes",
     "Fail": "tasks.outcomes",

@@ -39,6 +39,17 @@ def own_registry() -> Iterator[None]:
         yield
 
 
+class NoConnections:
+    def all(self, initialized_only: bool) -> list[Any]:
+        return []
+
+
+@pytest.fixture(autouse=True)
+def no_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connections that other tests left open are none of a pure test's business."""
+    monkeypatch.setattr(executor, "connections", NoConnections())
+
+
 def handler_of(function: Callable[..., Any], **options: Any) -> FunctionHandler[..., Any]:
     return job("tests.one", **options)(function)
 
