@@ -42,6 +42,7 @@ class WorkerStep(bootsteps.StartStopStep):
         assert self._crew is not None
         self._crew.start()
         if threading.current_thread() is threading.main_thread():
+            self._crew.owns_process = True
             self._crew.bell.install()
         self._crew.watch_for_end()
 
@@ -53,7 +54,7 @@ class WorkerStep(bootsteps.StartStopStep):
     def stop(self, parent: Any) -> None:
         assert self._crew is not None
         self._crew.stop()
-        if self._crew.abandoned.still_working() and threading.current_thread() is threading.main_thread():
+        if self._crew.owns_process and self._crew.abandoned.still_working():
             # Threads that cannot be ended would keep the process alive; their jobs were handed back.
             os._exit(self._crew.exit_code or 0)
 

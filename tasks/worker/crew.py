@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from typing import Any
@@ -31,6 +32,7 @@ from tasks.worker.watchdog import Appetite, Watchdog
 log = structlog.get_logger("jobsplatform.worker")
 
 STOP_SECONDS = 5.0
+EXIT_SECONDS = 15.0
 
 
 class Crew:
@@ -42,6 +44,7 @@ class Crew:
         self.bell = Bell()
         self.drain = Drain(self, self.bell)
         self.exit_code: int | None = None
+        self.owns_process = False
 
     # -- its life --------------------------------------------------------------------------------------
 
@@ -71,13 +74,15 @@ class Crew:
         appetite = Appetite()
         self.dispatcher = Dispatcher(self.incarnation, trust, self.sender, appetite, self.occupied)
         self._listener = Listener(self.dispatcher.wake, lambda: self.incarnation.process_id)
+        self._heartbeat = Heartbeat(self.incarnation, trust, self._busy_threads)
+        self._watchdog = Watchdog(trust, appetite, self._ask_all_to_stop, self.end)
         self._loops: list[Loop] = [
-            Heartbeat(self.incarnation, trust, self._busy_threads),
+            self._heartbeat,
             self.dispatcher,
             self._listener,
             Warden(self.incarnation, LOSSES, self._killer),
             Sweeper(trust, self.sender),
-            Watchdog(trust, appetite, self._ask_all_to_stop, self.end),
+            self._watchdog,
         ]
 
     def occupied(self) -> int:
@@ -104,6 +109,11 @@ class Crew:
     def _drain_when_asked(self) -> None:
         self.bell.wait(None)
         self.end(0 if self.drain.run() else 1)
+        if self.owns_process:
+            # Whatever still holds Celery up then, the jobs have been handed back.
+            threading.Event().wait(EXIT_SECONDS)
+            log.error("worker.forced_exit", text=f"Celery did not end within {EXIT_SECONDS:g} s of the drain")
+            os._exit(self.exit_code or 0)
 
     def end(self, exit_code: int) -> None:
         """Let Celery's loop end; it looks at this about once a second."""
@@ -146,5 +156,8 @@ class Crew:
                 self._worker.pool.terminate_job(request.worker_pid, signal.SIGKILL)
 
     def leave(self) -> None:
-        """Nothing will be sent to this incarnation any more."""
+        """Nothing will be sent to this incarnation any more, and it beats no more: a late beat would find it
+        stopped, and take that for somebody else's word."""
+        self._watchdog.stop(STOP_SECONDS)
+        self._heartbeat.stop(STOP_SECONDS)
         self.sender.remove_queue(self.incarnation.id)

@@ -16,7 +16,7 @@ from jobsplatform.kernel.errors import PlatformError, Unreachable
 from jobsplatform.kernel.loop import wait_until
 
 WRONG, UNREACHABLE = 2, 3
-BROKER_SECONDS = 10.0
+BROKER_SECONDS = 5.0
 """How long a broker may take to come up beside the worker."""
 
 
@@ -67,7 +67,7 @@ def check_database() -> None:
 
 
 def check_broker(app: Any) -> None:
-    """Raises Unreachable when the broker has not answered for 10 seconds."""
+    """Raises Unreachable when the broker has not answered for 5 seconds."""
     last: list[Exception] = []
 
     def answers() -> bool:
