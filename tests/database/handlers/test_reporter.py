@@ -339,6 +339,22 @@ def test_a_run_cut_off_from_the_database_is_asked_to_stop(monkeypatch: pytest.Mo
         port.close()
 
 
+def test_a_pool_child_whose_parent_died_asks_its_runs_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    child, thread = reporter.thread_port(running_job(), handler_without_limits()), ThreadPort(running_job())
+    assert child.cancel_reason() is CancelReason.NONE
+    monkeypatch.setattr(os, "getppid", lambda: 1)
+    assert wait_until(child.cancel_reason, 10) is CancelReason.SHUTDOWN
+    assert thread.cancel_reason() is CancelReason.NONE  # no pool child: its parent may come and go
+    child.close()
+    thread.close()
+
+
+def handler_without_limits() -> Any:
+    def handler() -> None: ...
+
+    return job("tests.unlimited")(handler)
+
+
 # -- children --------------------------------------------------------------------------------------------
 
 
