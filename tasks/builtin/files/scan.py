@@ -84,6 +84,7 @@ def scan(
 @scan.continuation
 def add_up(context: JobContext) -> Outcome:
     """The totals, from the children's results. Raises ``Fail`` when not one child succeeded."""
+    context.progress(len(context.children), len(context.children), "adding up")
     return _outcome(context, context.data["plan"], context.children)
 
 
