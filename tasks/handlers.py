@@ -21,6 +21,7 @@ from tasks.async_run import run_async
 from tasks.context import JobContext
 from tasks.declare import spec_of
 from tasks.params import Schema
+from tasks.requests import instant
 from tasks.retry import DelayRule
 from tasks.signatures import Signature, read_signature
 from tasks.spec import JobSpec, KeyRule
@@ -250,8 +251,9 @@ def _place_of(function: Callable[..., Any]) -> str:
 
 
 def _instant(run_after: datetime | timedelta | None) -> datetime | None:
-    if isinstance(run_after, timedelta):
-        return clock.now() + run_after
-    if run_after is not None and run_after.tzinfo is None:
-        raise InvalidInput(f"run_after: expected an instant with a time zone, got {run_after!s}.")
-    return run_after
+    if not isinstance(run_after, timedelta):
+        return instant(run_after, "run_after")
+    try:
+        return instant(clock.now() + run_after, "run_after")
+    except OverflowError:
+        raise InvalidInput(f"run_after: {run_after} from now is beyond the year 9998.") from None
