@@ -7,6 +7,7 @@ Your own plain Celery tasks run beside the platform's jobs.
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import Any
 
@@ -36,9 +37,11 @@ POLL_SECONDS = 0.05
 
 def settings_of(platform: Config) -> dict[str, Any]:
     """Celery's settings, from the platform's."""
+    broker = platform.celery_broker_url
     return {
-        "broker_url": platform.celery_broker_url,
-        "broker_transport_options": transport_options(platform.celery_broker_url),
+        # Without a host kombu warns at each connection that it takes this one.
+        "broker_url": "memory://localhost/" if broker == "memory://" else broker,
+        "broker_transport_options": transport_options(broker),
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,
         "broker_connection_timeout": 4.0,
@@ -86,6 +89,10 @@ def install(celery_app: Celery) -> Celery:
     celery_app.steps["worker"].add(STEP)
     return celery_app
 
+
+# A line that a message came and one that it went, beside the job's own.
+for _chatty in ("celery.worker.strategy", "celery.app.trace"):
+    logging.getLogger(_chatty).setLevel(logging.WARNING)
 
 app = Celery("jobsplatform")
 app.conf.update(settings_of(config.get()))

@@ -6,6 +6,7 @@ of threads cannot do is said at the start: a handler that ignores its limit or i
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import threading
@@ -26,7 +27,7 @@ JOIN_SECONDS = 3.0
 INTERRUPTED = 130
 
 
-class EmbeddedWorker(WorkController):  # type: ignore[misc]
+class EmbeddedWorker(WorkController):
     """Celery's worker without its program: no signals, no banner, no redirected output."""
 
     def __init__(self, concurrency: int, on_ready: Callable[[], None]) -> None:
@@ -111,6 +112,8 @@ class Platform:
     def run(self, on_ready: Callable[[], None]) -> int:
         """Serve until SIGTERM or Ctrl-C; the exit code."""
         self._bell.install()
+        # The server's own "started" and "shutting down" say what we say.
+        logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
         threading.Thread(target=self._guard, name="guard", daemon=True).start()
         if self._worker is not None:
             self._worker.start()

@@ -79,6 +79,8 @@ class Supervisor:
                 if not child.running:
                     self._restart(child)
         self._say("Stopping. Press Ctrl-C again to hand running jobs back at once.")
+        for child in self._children:
+            child.signal(signal.SIGTERM)
         return 0 if all([self._end(child) for child in self._children]) else 1
 
     def _restart(self, child: Child) -> None:
@@ -93,8 +95,7 @@ class Supervisor:
             child.start()
 
     def _end(self, child: Child) -> bool:
-        """SIGTERM, again at a second Ctrl-C (the worker hurries); SIGKILL past the grace or at a third."""
-        child.signal(signal.SIGTERM)
+        """Wait for a child; a second Ctrl-C asks all again (the worker hurries), a third or time kills it."""
         rings, until = 0, clock.monotonic() + child.grace
         while child.running and rings < 2 and clock.monotonic() < until:
             if self._bell.wait(LOOK_SECONDS):

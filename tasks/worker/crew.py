@@ -20,6 +20,7 @@ from tasks.states import CancelReason
 from tasks.worker import inflight
 from tasks.worker.dispatcher import Dispatcher
 from tasks.worker.drain import Bell, Drain
+from tasks.worker.file_watch import FileWatch, watched_file
 from tasks.worker.incarnation import Incarnation, direct_queue
 from tasks.worker.inflight import Abandoned, RunKey
 from tasks.worker.kills import Killer
@@ -84,6 +85,8 @@ class Crew:
             Sweeper(trust, self.sender),
             self._watchdog,
         ]
+        if (path := watched_file()) is not None:
+            self._loops.append(FileWatch(path, self.dispatcher.wake))
 
     def occupied(self) -> int:
         """Slots that the database does not know to be taken."""

@@ -40,7 +40,7 @@ class Dispatcher(Loop):
 
     def step(self) -> bool:
         self._waits = config.get().tasks.poll_seconds
-        if not self._sender.ready or not self._trust.connected:
+        if not self._sender.is_ready() or not self._trust.connected:
             self._waits = min(self._waits, 0.25)
             return False
         process_id = self._incarnation.id
@@ -54,7 +54,7 @@ class Dispatcher(Loop):
         )
         result = dispatch.round(view, lambda claimed: self._sender.send(claimed, process_id), clock.now())
         self._appetite.sent(result.resent, free=busy < view.concurrency, at=clock.monotonic())
-        if not self._sender.ready:
+        if not self._sender.is_ready():
             # What could not be sent was handed back: look again as soon as the broker may be asked.
             self._waits = 0.25
             return False

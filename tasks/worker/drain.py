@@ -76,7 +76,11 @@ class Bell:
         """Ring on SIGTERM and Ctrl-C (and on SIGQUIT, twice); only the main thread may."""
         signal.signal(signal.SIGTERM, self.ring)
         signal.signal(signal.SIGINT, self.ring)
-        signal.signal(signal.SIGQUIT, lambda *_: (self.ring(), self.ring()))
+        signal.signal(signal.SIGQUIT, self._ring_twice)
+
+    def _ring_twice(self, *_: Any) -> None:
+        self.ring()
+        self.ring()
 
 
 class Drain:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
 import structlog
@@ -11,6 +11,7 @@ from kombu import Exchange, Queue
 from jobsplatform.kernel import clock
 from jobsplatform.kernel.errors import Unreachable
 from tasks import registry
+from tasks.dispatch import Claimed
 from tasks.worker.incarnation import direct_queue
 
 log = structlog.get_logger("jobsplatform.worker")
@@ -20,15 +21,6 @@ WORKER_HEADER = "jp_worker"
 
 REST_SECONDS = 1.0
 """After a failure nothing is claimed, and nothing sent, for so long."""
-
-
-class Message(Protocol):
-    """What a message is made of (``tasks.dispatch.Claimed``)."""
-
-    job_id: UUID
-    lease: int
-    handler_key: str
-    job_type: str
 
 
 class BrokerAway(Unreachable):
@@ -56,14 +48,13 @@ class Sender:
         self._rests_until = 0.0
         self._away = False
 
-    @property
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """False for a moment after a failure: claiming what cannot be sent would only shuffle rows."""
         return clock.monotonic() >= self._rests_until
 
-    def send(self, claimed: Message, process_id: UUID) -> None:
+    def send(self, claimed: Claimed, process_id: UUID) -> None:
         """Send one message. Raises BrokerAway at once while the broker rests."""
-        if not self.ready:
+        if not self.is_ready():
             raise BrokerAway("The broker did not take the last message; waiting a moment.")
         try:
             self._publish(claimed, process_id)
@@ -73,7 +64,7 @@ class Sender:
             self._away = False
             log.info("broker.back", text="the broker takes messages again")
 
-    def _publish(self, claimed: Message, process_id: UUID) -> None:
+    def _publish(self, claimed: Claimed, process_id: UUID) -> None:
         app_id, _, job_type = claimed.handler_key.partition(":")
         handler = registry.find(app_id, job_type)
         spec = handler.spec if handler is not None else None
