@@ -85,5 +85,6 @@ UNFOLD: dict[str, Any] = {
         {"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("tasks/icon.svg")},
     ],
     "STYLES": [lambda request: static("tasks/admin.css")],
+    "SCRIPTS": [lambda request: static("tasks/admin.js")],
     "SIDEBAR": {"show_search": False, "show_all_applications": False, "navigation": NAVIGATION},
 }
