@@ -112,7 +112,7 @@ class Supervisor:
 def web_child(file_number: int) -> Child:
     """uvicorn on the socket that we listen on, so that a restart loses no connection."""
     command = [sys.executable, "-m", "uvicorn", web.APPLICATION, "--fd", str(file_number)]
-    command += ["--no-access-log", "--log-level", "warning", "--lifespan", "off"]
+    command += ["--no-access-log", "--log-level", "warning", "--lifespan", "on"]
     return Child("web server", command, grace=KILL_SECONDS, inherited=(file_number,))
 
 

@@ -50,9 +50,9 @@ class Command(PlatformCommand):
         if concurrency < 1:
             raise InvalidInput(f"--concurrency: expected 1 or more, got {concurrency}.")
         self.check()
+        listening, port = (None, 0) if options["no_web"] else self._listen(options["host"], options["port"])
         call_command("migrate", verbosity=0, interactive=False)
         self._tell_admin()
-        listening, port = (None, 0) if options["no_web"] else self._listen(options["host"], options["port"])
         place = web.address(options["host"], port) if listening is not None else ""
         worker = not options["no_worker"]
         if config.get().redis_url:
