@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, Literal, Protocol, TypeVar
 from uuid import UUID
 
+from jobsplatform.kernel import config
 from jobsplatform.kernel.errors import InvalidInput
 from tasks.json_values import check_json, clean_text, shown
 from tasks.outcomes import JobCancelled
@@ -156,16 +157,19 @@ class JobContext:
     def checkpoint(self, cursor: Any) -> None:
         """Save where the next run goes on, now, under this run's lease.
 
-        ``cursor`` is any JSON value. Raises ParamsInvalid when it is not, LeaseLost, and on SQLite
+        ``cursor`` is any JSON value, as large as a result may be. Raises ParamsInvalid when it is not,
+        ParamsTooLarge, LeaseLost, and on SQLite
         CheckpointInTransaction while the handler holds a transaction.
         """
-        cursor = check_json(cursor, what="checkpoint")
+        cursor = check_json(cursor, what="checkpoint", max_bytes=config.get().tasks.result_max_bytes)
         self.port.checkpoint(cursor)
         self.cursor = cursor
 
     def merge(self, **data: Any) -> dict[str, Any]:
         """Put values over the job's ``data``, save it now and give the whole. Raises as checkpoint does."""
-        self.data = self.port.merge(check_json(data, what="data"))
+        patch = check_json(data, what="data")
+        check_json({**self.data, **patch}, what="data", max_bytes=config.get().tasks.result_max_bytes)
+        self.data = self.port.merge(patch)
         return self.data
 
     def spawn(

@@ -9,8 +9,10 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
+from django.db.models.fields.json import KeyTransform
 
 from jobsplatform.kernel.errors import InvalidInput, UnknownName
+from tasks.json_values import check_json, shown
 from tasks.models import Job
 from tasks.requests import instant, text
 from tasks.states import State
@@ -72,8 +74,9 @@ class JobFilter:
             value = getattr(self, name)
             if value is not None:
                 rows = rows.filter(**{lookup: value})
-        for key, value in self.data.items():
-            rows = rows.filter(**{f"data__{key}": value})
+        for n, (key, value) in enumerate(self.data.items()):
+            # Not data__key: a key may be named like a lookup, such as "in" or "contains".
+            rows = rows.alias(**{f"data_{n}": KeyTransform(key, "data")}).filter(**{f"data_{n}": value})
         return rows
 
 
@@ -127,7 +130,18 @@ def _type(value: Any) -> str:
 def _data(value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping) or not all(isinstance(k, str) and k and "__" not in k for k in value):
         raise InvalidInput("data: expected an object of top-level keys (without '__') and their values.")
-    return dict(value)
+    for key in value:
+        if _is_number(key) or '"' in key:
+            raise InvalidInput(f"data: {shown(key)} cannot be searched for: it is a number or has a quote.")
+    return dict(check_json(value, what="data"))
+
+
+def _is_number(key: str) -> bool:
+    try:
+        int(key)
+    except ValueError:
+        return False
+    return True
 
 
 def read_state(value: Any) -> State:

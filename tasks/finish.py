@@ -21,6 +21,7 @@ from tasks import family, followers, hints, limits, registry, transitions, verdi
 from tasks.events import CancelSeen, JobMoved, LeaseRejected, RunEnded
 from tasks.models import Job, JobAttempt
 from tasks.outcomes import Ending
+from tasks.outside import storable
 from tasks.retention import purge_after
 from tasks.retry import Backoff
 from tasks.states import BY_NAME, FINAL, Cause, Priority, State
@@ -63,11 +64,13 @@ def killed(job_id: UUID, lease: int, now: datetime, reason: str = "") -> Finishe
 
 def from_outside(job_id: UUID, lease: int, ending: Ending, now: datetime) -> Finished | None:
     """End a deferred job (waiting for somebody outside). Raises InvalidInput for an ending that only a run can
-    have; a job with open children goes on waiting for them."""
+    have, ParamsInvalid and ParamsTooLarge for a result that cannot be stored; then the job goes on waiting. So
+    does one with open children."""
     if ending.kind not in _FROM_OUTSIDE:
         raise InvalidInput(
             f"A job cannot be {ending.kind} from outside; one of {', '.join(_FROM_OUTSIDE)} is possible."
         )
+    ending = storable(ending, config.get().tasks.result_max_bytes)
     return _finish(job_id, lease, ending, now, where="outside", state=State.WAITING)
 
 

@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from jobsplatform.kernel.ids import uuid7
+from tasks.json_values import StoredJSON
 from tasks.states import ACTIVE, FINAL, IN_FLIGHT, CancelReason, Cause, Dedupe, Hold, Priority, Role, State
 
 _FINAL = sorted(FINAL)
@@ -38,12 +39,12 @@ class Job(models.Model):
     cause = models.CharField(max_length=12, choices=_choices(Cause), blank=True, default=Cause.NONE)
     revision = models.BigIntegerField(default=0)
 
-    params = models.JSONField(default=dict, blank=True)
-    data = models.JSONField(default=dict, blank=True)
-    result = models.JSONField(null=True, blank=True)
+    params = models.JSONField(decoder=StoredJSON, default=dict, blank=True)
+    data = models.JSONField(decoder=StoredJSON, default=dict, blank=True)
+    result = models.JSONField(decoder=StoredJSON, null=True, blank=True)
     error_type = models.CharField(max_length=200, blank=True, default="")
     error = models.TextField(blank=True, default="")
-    checkpoint = models.JSONField(null=True, blank=True)
+    checkpoint = models.JSONField(decoder=StoredJSON, null=True, blank=True)
 
     lease = models.BigIntegerField(default=0)
     worker_id = models.UUIDField(null=True, blank=True)

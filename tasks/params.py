@@ -137,9 +137,10 @@ class Param:
 class Schema:
     """The params of one job type."""
 
-    def __init__(self, params: list[Param], *, open_ended: bool) -> None:
+    def __init__(self, params: list[Param], *, open_ended: bool, context_name: str = "") -> None:
         self.params = {param.name: param for param in params}
         self.open_ended = open_ended
+        self.context_name = context_name
 
     @classmethod
     def of(cls, function: Callable[..., Any]) -> Schema:
@@ -156,7 +157,7 @@ class Schema:
                         f"{function.__qualname__}: the default of {name!r} does not fit: {error.message}"
                     ) from None
             params.append(Param(name, typed, default))
-        return cls(params, open_ended=signature.open_ended)
+        return cls(params, open_ended=signature.open_ended, context_name=signature.context_name)
 
     @classmethod
     def of_model(cls, model: type[BaseModel], parameter: str) -> Schema:
@@ -189,7 +190,9 @@ class Schema:
         for name in given:
             if name in self.params:
                 continue
-            if self.open_ended:
+            if self.context_name and name == self.context_name:
+                faults.append(f"param {name!r} is what the handler calls its context")
+            elif self.open_ended:
                 try:
                     stored[name] = check_json(given[name], what=f"param {name!r}")
                 except ParamsInvalid as error:

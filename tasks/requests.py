@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from jobsplatform.kernel.errors import InvalidInput, TenantForbidden
 from jobsplatform.kernel.ids import uuid7
 from jobsplatform.kernel.models import Tenant
 from tasks import registry
-from tasks.json_values import check_json
+from tasks.json_values import check_json, shown
 from tasks.models import KEY_LENGTH, Job
 from tasks.states import MAX_PRIORITY, Dedupe, Hold, Priority, Role
 
@@ -80,10 +80,10 @@ def read_priority(value: int | str | None, default: int) -> int:
             return int(Priority[name])
         known = ", ".join(p.name for p in Priority)
         raise InvalidInput(
-            f"priority: expected a number from 0 to {MAX_PRIORITY} or one of {known}, got {value!r}."
+            f"priority: expected a number from 0 to {MAX_PRIORITY} or one of {known}, got {shown(value)}."
         )
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_PRIORITY:
-        raise InvalidInput(f"priority: expected a number from 0 to {MAX_PRIORITY}, got {value!r}.")
+        raise InvalidInput(f"priority: expected a number from 0 to {MAX_PRIORITY}, got {shown(value)}.")
     return int(value)
 
 
@@ -95,7 +95,24 @@ def instant(value: object, what: str) -> datetime | None:
         raise InvalidInput(f"{what}: expected a datetime, got {type(value).__name__}.")
     if value.tzinfo is None or value.utcoffset() is None:
         raise InvalidInput(f"{what}: expected an aware datetime (with a time zone), got {value.isoformat()}.")
+    try:
+        year = value.astimezone(UTC).year
+    except OverflowError:
+        year = 0
+    # In the years at the edges an instant has no reading in some time zones.
+    if not 1 < year < 9999:
+        raise InvalidInput(f"{what}: {value.isoformat()} is not between the years 2 and 9998.")
     return value
+
+
+def parent_of(value: object) -> UUID | None:
+    """The id of a parent job or None. Raises InvalidInput."""
+    if value is None or isinstance(value, UUID):
+        return value
+    try:
+        return UUID(str(value) if isinstance(value, str) else "")
+    except ValueError:
+        raise InvalidInput(f"parent_id: expected the id of a job, got {shown(value)}.") from None
 
 
 TenantStates = dict[str, str | None]
@@ -158,13 +175,13 @@ def to_row(request: JobRequest, now: datetime, tenants: TenantStates) -> Job:
         tenant_id=tenant_id,
         request_id=here.request_id,
         traceparent=here.traceparent,
-        parent_id=request.parent_id,
+        parent_id=parent_of(request.parent_id),
         child_key=text(request.child_key, "child_key", KEY_LENGTH),
         schedule_id=text(request.schedule_id, "schedule_id", 200),
         origin=_origin(request.origin),
         planned_at=instant(request.planned_at, "planned_at"),
         window_start=instant(request.window_start, "window_start"),
-        force=bool(request.force),
+        force=_flag(request.force),
     )
 
 
@@ -178,17 +195,23 @@ def _attempts(given: int | None, default: int) -> int:
     if given is None:
         return default
     if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= 1000:
-        raise InvalidInput(f"max_attempts: expected a number from 1 to 1000, got {given!r}.")
+        raise InvalidInput(f"max_attempts: expected a number from 1 to 1000, got {shown(given)}.")
     return given
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInput(f"force: expected true or false, got {shown(value)}.")
+    return value
 
 
 def _dedupe(value: str) -> Dedupe:
     if value not in list(Dedupe):
-        raise InvalidInput(f"dedupe: expected one of {', '.join(Dedupe)}, got {value!r}.")
+        raise InvalidInput(f"dedupe: expected one of {', '.join(Dedupe)}, got {shown(value)}.")
     return Dedupe(value)
 
 
 def _origin(value: str) -> str:
     if value not in ORIGINS:
-        raise InvalidInput(f"origin: expected one of {', '.join(ORIGINS)}, got {value!r}.")
+        raise InvalidInput(f"origin: expected one of {', '.join(ORIGINS)}, got {shown(value)}.")
     return value

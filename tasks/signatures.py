@@ -28,11 +28,12 @@ MISSING: Final = Missing()
 @dataclass(frozen=True, slots=True)
 class Signature:
     """``params``: annotation (Any when there is none) and default (or MISSING) by name. ``open_ended``: it
-    takes any other named values too."""
+    takes any other named values too. ``context_name``: its own name for the context, which is no param."""
 
     takes_context: bool
     params: dict[str, tuple[Any, Any]]
     open_ended: bool
+    context_name: str = ""
 
 
 def read_signature(function: Callable[..., Any]) -> Signature:
@@ -55,7 +56,7 @@ def read_signature(function: Callable[..., Any]) -> Signature:
             )
         default = MISSING if parameter.default is parameter.empty else parameter.default
         params[parameter.name] = (_annotation(function, parameter, where), default)
-    return Signature(takes_context, params, open_ended)
+    return Signature(takes_context, params, open_ended, declared[0].name if takes_context else "")
 
 
 def _is_context(parameter: inspect.Parameter) -> bool:

@@ -108,10 +108,11 @@ def _nobody(job: Job, now: datetime) -> str | None:
     if not serving:
         served = ", ".join(sorted({q for w in workers for q in w.queues}))
         return f"No live worker serves the queue {job.queue!r} (served: {served})."
-    if not any(job.handler_key in w.handlers for w in serving):
+    knowing = [w for w in serving if job.handler_key in w.handlers]
+    if not knowing:
         return f"No live worker of queue {job.queue!r} knows the handler {registry.shown(job.handler_key)!r}."
-    if all(w.stopping for w in serving):
-        return f"Every worker of queue {job.queue!r} is stopping."
+    if all(w.stopping for w in knowing):
+        return f"Every worker of queue {job.queue!r} that knows its handler is stopping."
     return None
 
 

@@ -56,7 +56,7 @@ class TasksConfig(Section):
     backoff_base_seconds: Seconds = about("wait after the first failure; doubles after each", 5)
     backoff_max_seconds: Seconds = about("longest wait after a failure", 3600)
     params_max_bytes: Count = about("largest params of a job, as JSON", 262_144)
-    result_max_bytes: Count = about("largest result of a job, as JSON", 1_048_576)
+    result_max_bytes: Count = about("largest result, checkpoint or data of a job, as JSON", 1_048_576)
     retention_completed_days: Days = about("how long completed jobs are kept", 7)
     retention_cancelled_days: Days = about("how long cancelled jobs are kept", 7)
     retention_failed_days: Days = about("how long failed jobs are kept", 30)

@@ -41,6 +41,10 @@ def did_you_mean(value: str, known: Iterable[str]) -> str:
     return f" Known: {shown}{', …' if len(names) > 10 else ''}."
 
 
+_SHOWN = 200
+"""A name is shown up to this many characters: no stored one is much longer."""
+
+
 # -- wrong use ---------------------------------------------------------------------------------------
 
 
@@ -64,7 +68,8 @@ class UnknownName(InvalidInput):
     http_status = 404
 
     def __init__(self, kind: str, value: str, known: Iterable[str] = ()) -> None:
-        super().__init__(f"Unknown {kind} {value!r}.{did_you_mean(value, known)}", kind=kind, value=value)
+        shown = value if len(value) <= _SHOWN else value[:_SHOWN] + "…"
+        super().__init__(f"Unknown {kind} {shown!r}.{did_you_mean(value, known)}", kind=kind, value=value)
 
 
 class ParamsInvalid(InvalidInput):

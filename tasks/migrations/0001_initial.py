@@ -5,6 +5,8 @@ import jobsplatform.kernel.ids
 import tasks.states
 from django.db import migrations, models
 
+import tasks.json_values
+
 
 class Migration(migrations.Migration):
 
@@ -56,12 +58,12 @@ class Migration(migrations.Migration):
                 ('reason', models.CharField(blank=True, default='', max_length=200)),
                 ('cause', models.CharField(blank=True, choices=[('', '-'), ('handler', 'handler'), ('panicked', 'panicked'), ('timeout', 'timeout'), ('crashed', 'crashed'), ('cancelled', 'cancelled')], default=tasks.states.Cause['NONE'], max_length=12)),
                 ('revision', models.BigIntegerField(default=0)),
-                ('params', models.JSONField(blank=True, default=dict)),
-                ('data', models.JSONField(blank=True, default=dict)),
-                ('result', models.JSONField(blank=True, null=True)),
+                ('params', models.JSONField(decoder=tasks.json_values.StoredJSON, blank=True, default=dict)),
+                ('data', models.JSONField(decoder=tasks.json_values.StoredJSON, blank=True, default=dict)),
+                ('result', models.JSONField(decoder=tasks.json_values.StoredJSON, blank=True, null=True)),
                 ('error_type', models.CharField(blank=True, default='', max_length=200)),
                 ('error', models.TextField(blank=True, default='')),
-                ('checkpoint', models.JSONField(blank=True, null=True)),
+                ('checkpoint', models.JSONField(decoder=tasks.json_values.StoredJSON, blank=True, null=True)),
                 ('lease', models.BigIntegerField(default=0)),
                 ('worker_id', models.UUIDField(blank=True, null=True)),
                 ('attempt', models.IntegerField(default=0)),
