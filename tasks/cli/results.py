@@ -10,8 +10,9 @@ from tasks.cli.tables import Column, facts, table
 from tasks.cli.terminal import Terminal
 from tasks.cli.text import cut
 
-MAX_ROWS = 15
+MAX_ROWS = 10
 MAX_WORDS = 8
+MAX_CELL_WORDS = 3
 MAX_INLINE = 6
 MAX_DEPTH = 4
 
@@ -27,7 +28,7 @@ def result_lines(terminal: Terminal, value: Any, depth: int = 0) -> list[str]:
     return [_fitted(terminal, scalar("", value))]
 
 
-def scalar(name: str, value: Any) -> str:
+def scalar(name: str, value: Any, words: int = MAX_WORDS) -> str:
     """A value on one line; numbers with separators, bytes with a readable size, some of a list."""
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: ""}[value]
@@ -36,11 +37,11 @@ def scalar(name: str, value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.1f}"
     if isinstance(value, Mapping):
-        shown = {key: scalar(str(key), item) for key, item in list(value.items())[:MAX_INLINE]}
-        return ", ".join(f"{_words(key)} {text}" for key, text in shown.items() if text)
+        pairs = {key: scalar(str(key), item) for key, item in list(value.items())[:MAX_INLINE]}
+        return ", ".join(f"{_words(key)} {text}" for key, text in pairs.items() if text)
     if isinstance(value, list):
-        words = ", ".join(scalar("", item) for item in value[:MAX_WORDS])
-        return f"{words}, … ({len(value):,} in all)" if len(value) > MAX_WORDS else words
+        shown = ", ".join(scalar("", item) for item in value[:words])
+        return f"{shown}, … ({len(value):,} in all)" if len(value) > words else shown
     return str(value)
 
 
@@ -72,7 +73,8 @@ def _is_section(value: Any) -> bool:
 
 def _mapping(terminal: Terminal, value: Mapping[str, Any], depth: int) -> list[str]:
     if value and all(isinstance(item, Mapping) and item and _is_flat(item) for item in value.values()):
-        return _records(terminal, [{"name": name, **item} for name, item in value.items()])
+        rows = [{"name": name, **item} for name, item in value.items()]
+        return _records(terminal, sorted(rows, key=_weight, reverse=True))
     simple = {
         _words(name): scalar(str(name), item)
         for name, item in value.items()
@@ -85,23 +87,40 @@ def _mapping(terminal: Terminal, value: Mapping[str, Any], depth: int) -> list[s
         if _is_section(item) and depth < MAX_DEPTH:
             gap = [""] if lines and depth == 0 else []
             title = terminal.paint(_words(name), "bold")
-            lines += [*gap, title, *(f"  {line}" for line in result_lines(inner, item, depth + 1))]
+            lines += [*gap, title, *(f"  {line}".rstrip() for line in result_lines(inner, item, depth + 1))]
     return lines
 
 
 def _records(terminal: Terminal, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     shown = rows[:MAX_ROWS]
-    names = [name for name in dict.fromkeys(name for row in shown for name in row) if _any(shown, name)]
+    found = [name for name in dict.fromkeys(name for row in shown for name in row) if _any(shown, name)]
+    names = sorted(found, key=lambda name: _place(shown, name))
     columns = [
         Column(_words(name).upper(), right=_numeric(shown, name), shrinks=not _numeric(shown, name))
         for name in names
     ]
-    cells = [[scalar(str(name), row.get(name)) for name in names] for row in shown]
+    cells = [[scalar(str(name), row.get(name), MAX_CELL_WORDS) for name in names] for row in shown]
     return table(terminal, columns, cells) + _more(len(rows), MAX_ROWS)
 
 
 def _any(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
     return any(row.get(name) not in (None, "", [], {}) for row in rows)
+
+
+def _place(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[int, bool, str]:
+    """Names first, then other text, numbers, lists: PostgreSQL keeps no order of an object's members."""
+    group = 2 if _any_list(rows, name) else int(_numeric(rows, name))
+    return group, name not in {"name", "path"}, name
+
+
+def _any_list(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
+    return any(isinstance(row.get(name), list) for row in rows)
+
+
+def _weight(row: Mapping[str, Any]) -> float:
+    """What sorts objects that have names instead of an order: their bytes, else their largest number."""
+    numbers = [item for item in row.values() if isinstance(item, int | float)]
+    return float(row["bytes"]) if isinstance(row.get("bytes"), int) else max(numbers, default=0.0)
 
 
 def _numeric(rows: Sequence[Mapping[str, Any]], name: str) -> bool:

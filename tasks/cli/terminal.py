@@ -55,12 +55,16 @@ class Terminal:
 
     def raw(self, text: str) -> None:
         """Write as it is and hand it on at once."""
-        # Django's wrapper adds a line end of its own unless told not to.
+        # Django's wrapper adds a line end of its own, and paints all of stderr red, unless told not to.
         if hasattr(self.stream, "ending"):
-            self.stream.write(text, ending="")
+            self.stream.write(text, _as_it_is, ending="")
         else:
             self.stream.write(text)
         self.stream.flush()
+
+
+def _as_it_is(text: str) -> str:
+    return text
 
 
 def is_tty(stream: Any) -> bool:

@@ -99,7 +99,7 @@ def _lines(terminal: Terminal, job: Job, now: datetime, reason: str) -> list[str
         lines += ["", terminal.paint("error", "bold"), printable(shown.error)]
     if shown.result is not None:
         found = result_lines(terminal.inset(2), shown.result)
-        lines += ["", terminal.paint("result", "bold"), *(f"  {line}" for line in found)]
+        lines += ["", terminal.paint("result", "bold"), *(f"  {line}".rstrip() for line in found)]
     return lines
 
 

@@ -93,4 +93,16 @@ def test_any_json_can_be_shown(value):
 
 def test_a_long_list_says_how_much_is_left_out():
     lines = result_lines(terminal(), [{"n": n} for n in range(100)])
-    assert lines[-1] == "… and 85 more (--json shows all)"
+    assert lines[-1] == "… and 90 more (--json shows all)"
+
+
+def test_a_table_is_the_same_whatever_order_the_database_gives_the_names():
+    first = {"a": {"files": 1, "bytes": 5}, "b": {"files": 2, "bytes": 7}}
+    second = {"b": {"bytes": 7, "files": 2}, "a": {"bytes": 5, "files": 1}}
+    lines = result_lines(terminal(), first)
+    assert lines == result_lines(terminal(), second)
+    assert [line.split()[0] for line in lines] == ["NAME", "b", "a"]
+    rows = [{"bytes": 1, "paths": ["x", "y", "z", "q"], "name": "n"}]
+    heading, row = result_lines(terminal(80), rows)
+    assert heading.split() == ["NAME", "BYTES", "PATHS"]
+    assert "x, y, z, … (4 in all)" in row
