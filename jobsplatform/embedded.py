@@ -51,7 +51,7 @@ class WorkerThread:
 
     def __init__(self, concurrency: int) -> None:
         self.ready = threading.Event()
-        self.failed: BaseException | None = None
+        self.on_end: Callable[[], None] = lambda: None
         self._worker: EmbeddedWorker | None = None
         self._concurrency = concurrency
         self._thread = threading.Thread(target=self._live, name="worker", daemon=True)
@@ -63,11 +63,9 @@ class WorkerThread:
         try:
             self._worker = EmbeddedWorker(self._concurrency, self.ready.set)
             self._worker.start()
-        except BaseException as error:
-            self.failed = error
-            raise
         finally:
             self.ready.set()
+            self.on_end()
 
     @property
     def alive(self) -> bool:
@@ -108,6 +106,7 @@ class Platform:
         self._bell = Bell()
         self._server: web.WebServer | None = None
         self._asked = False
+        self._failed = False
 
     def run(self, on_ready: Callable[[], None]) -> int:
         """Serve until SIGTERM or Ctrl-C; the exit code."""
@@ -116,6 +115,7 @@ class Platform:
         logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
         threading.Thread(target=self._guard, name="guard", daemon=True).start()
         if self._worker is not None:
+            self._worker.on_end = self._worker_ended
             self._worker.start()
         if self._listening is None:
             return self._run_worker_only(on_ready)
@@ -146,15 +146,25 @@ class Platform:
             self._worker.wait_drained(LAST_SECONDS)
         os._exit(INTERRUPTED)
 
+    def _worker_ended(self) -> None:
+        """Pages without a worker would look alive and do nothing: end, so that somebody starts us again."""
+        if self._asked:
+            return
+        self._failed = True
+        self._say("The worker has ended by itself; see its last lines. Stopping.")
+        if self._server is not None:
+            self._server.end()
+
     def _end(self) -> int:
         worker = self._worker
         if worker is None:
             return 0
         if not self._asked:
-            # The web server, or the worker itself, ended without being asked to.
+            # The web server or the worker ended without being asked to.
+            self._asked = True
             worker.ring()
         drained = worker.wait_drained(config.get().tasks.shutdown_grace_seconds + JOIN_SECONDS)
         if not worker.end() and drained:
             # Only threads that cannot be ended are left; their jobs were handed back.
             os._exit(0)
-        return 1 if worker.failed is not None or not drained else 0
+        return 1 if self._failed or not drained else 0

@@ -125,9 +125,11 @@ class Crew:
         state.should_stop = self.exit_code
 
     def stop(self) -> None:
-        """Stop the threads. A worker that was not drained (Celery ends by itself) is drained first."""
+        """Stop the threads. A worker that was not drained (Celery ends by itself) is drained first; one that
+        has failed does not wait for its runs."""
+        drained = self.drain.run(hurry=bool(self.exit_code))
         if self.exit_code is None:
-            self.exit_code = 0 if self.drain.run() else 1
+            self.exit_code = 0 if drained else 1
         for loop in reversed(self._loops):
             loop.stop(STOP_SECONDS)
         LOSSES.listen(None)

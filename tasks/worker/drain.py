@@ -90,16 +90,29 @@ class Drain:
         self._ship = ship
         self._bell = bell
         self._hurry = False
+        self._running = threading.Lock()
+        self._clean = False
         self.done = threading.Event()
 
-    def run(self) -> bool:
-        """Drain; whether every job of this worker has ended or was handed back."""
+    def run(self, *, hurry: bool = False) -> bool:
+        """Drain, once; whether every job of this worker has ended or was handed back.
+
+        ``hurry``: end what runs at once. A second caller waits for the first.
+        """
+        self._hurry = self._hurry or hurry
+        with self._running:
+            if not self.done.is_set():
+                self._clean = self._drain()
+                self.done.set()
+        return self._clean
+
+    def _drain(self) -> bool:
         started, grace = clock.monotonic(), config.get().tasks.shutdown_grace_seconds
         log.info("worker.draining", text=f"worker takes nothing new; runs have {grace:g} s to end")
         self._ship.take_nothing_new()
         self._try("say that it stops", lambda: processes.stopping(self._ship.process_id, clock.now()))
         quiet = self._wait_until_quiet(started + grace * ASK_SHARE)
-        if not quiet:
+        if not quiet and not self._hurry:
             self._try("ask runs to stop", self._ask)
             quiet = self._wait_until_quiet(started + grace)
         handed_back = self._try("hand back what still runs", self._hand_back_runs) if not quiet else True
@@ -107,7 +120,6 @@ class Drain:
         stopped = self._try("say that it stopped", lambda: processes.stop(self._ship.process_id, clock.now()))
         connections.close_all()
         log.info("worker.drained", text=f"worker drained in {clock.monotonic() - started:.1f} s")
-        self.done.set()
         return handed_back and stopped
 
     def _wait_until_quiet(self, until: float) -> bool:

@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from jobsplatform.celery import app
+from jobsplatform.kernel.audit import Actor
+from tasks import control
 from tasks.states import State
 from tasks.submit import enqueue
-from tests.flows.processes import Worker, ended, notes, until
+from tasks.worker.sender import direct
+from tests.flows.processes import Worker, ended, in_state, notes, until
 from tests.services import RedisServer, start_redis
 
 pytestmark = pytest.mark.flow
@@ -24,8 +28,8 @@ def own_redis() -> Iterator[RedisServer]:
 def test_a_visibility_timeout_shorter_than_the_job(
     start_worker: Callable[..., Worker], path: str, tmp_path: Path
 ) -> None:
-    app = "tests.flows.flowapp.short_visibility"
-    workers = [start_worker("-c", "1", "-n", f"{name}@host", app=app) for name in "ab"]
+    short = "tests.flows.flowapp.short_visibility"
+    workers = [start_worker("-c", "1", "-n", f"{name}@host", app=short) for name in "ab"]
     job_id = enqueue("flow.until", {"path": path, "go": str(tmp_path / "go")}).id
     until(lambda: notes(path))
     started = [worker.row.heartbeat_at for worker in workers if worker.row]
@@ -59,3 +63,15 @@ def test_jobs_wait_while_redis_is_away(start_worker: Callable[..., Worker], own_
     own_redis.start()
     assert ended(job_id).state == State.COMPLETED
     assert worker.process.poll() is None
+
+
+def test_a_worker_that_takes_no_messages_ends(start_worker: Callable[..., Worker], path: str) -> None:
+    worker = start_worker("-c", "1", TASKS__WATCHDOG_SECONDS="2")
+    app.control.cancel_consumer(direct(worker.process_id).name, reply=True, timeout=5)
+    job_id = enqueue("flow.work", {"path": path}).id
+    assert worker.exit_code() == 1
+    (line,) = worker.events("worker.exits")
+    assert "have started nothing" in line["text"]
+    job = in_state(job_id, State.PENDING)
+    assert (notes(path), job.failures) == ([], 0)
+    control.cancel(job_id, actor=Actor.system("test"))
