@@ -8,6 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q
 
 from jobsplatform.kernel import audit, clock, events
 from jobsplatform.kernel.audit import Actor
@@ -186,7 +187,8 @@ def preempt(job_id: UUID | str, *, actor: Actor, by: UUID | None = None, now: da
 
 
 def retry(job_id: UUID | str, *, actor: Actor, now: datetime | None = None) -> Job | submit.SubmitResult:
-    """Run a failed or cancelled job again, with a new budget; its failed children too.
+    """Run a failed or cancelled job again, with a new budget; with it its failed children, and those that were
+    cancelled with it.
 
     An alias is submitted anew. One whose dedupe key has a newer active job follows its type's rule: it becomes
     that one's alias, or (``keep_latest``, ``reject``) the retry is refused. Raises IllegalMove when the job is
@@ -260,12 +262,18 @@ def _retry_one(job_id: UUID, actor: Actor, now: datetime) -> Job:
     )
     if columns.get("role") == Role.ALIAS:
         after_commit(lambda: followers.check(job.id, clock.now()))
-    for child in (
-        Job.objects.filter(parent_id=job.id, state=State.FAILED).order_by("id").values_list("id", flat=True)
-    ):
+    for child in _ended_with(job.id, before):
         _retry_one(child, actor, now)
     hints.wake()
     return Job.objects.get(id=job.id)
+
+
+def _ended_with(parent_id: UUID, parent_was: str) -> list[UUID]:
+    """The children that a retried parent needs again: failed ones, and those its own cancel took along."""
+    bad = Q(state=State.FAILED)
+    if parent_was == State.CANCELLED:
+        bad |= Q(state=State.CANCELLED, reason__in=[CancelReason.USER, CancelReason.SUPERSEDED])
+    return list(Job.objects.filter(bad, parent_id=parent_id).order_by("id").values_list("id", flat=True))
 
 
 def _rejoin(job: Job) -> dict[str, object]:

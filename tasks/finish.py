@@ -14,7 +14,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from jobsplatform.kernel import config, events
+from jobsplatform.kernel import config, events, processes
 from jobsplatform.kernel.db import after_commit, retry_deadlocks
 from jobsplatform.kernel.errors import InvalidInput
 from tasks import family, followers, hints, limits, registry, transitions, verdict
@@ -141,6 +141,7 @@ def _record(job: Job, decision: verdict.Verdict, ending: Ending, now: datetime) 
         reason=decision.facts.get("reason", ""),
         cause=_cause(decision) or ending.cause,
         worker_id=job.worker_id,
+        worker=processes.name_of(job.worker_id) if job.worker_id else "",
         started_at=job.started_at or now,
         finished_at=now,
         count=ending.count,

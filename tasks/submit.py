@@ -136,7 +136,7 @@ def _insert_children(rows: Sequence[Job]) -> dict[int, UUID]:
             # A child is unique by its key within the parent; as an alias of a stranger it could never be awaited alone.
             row.role, row.dedupe_key = Role.NONE, ""
     Job.objects.bulk_create(rows, ignore_conflicts=True, batch_size=_BATCH)
-    have = {}
+    have: dict[tuple[UUID | None, str], UUID] = {}
     for start in range(0, len(rows), _BATCH):
         part = rows[start : start + _BATCH]
         keys = {row.child_key for row in part}

@@ -5,6 +5,7 @@ Times are aware and UTC; ``now`` should come from ``kernel.clock``, which follow
 
 from __future__ import annotations
 
+import functools
 import os
 import socket
 from collections.abc import Iterable, Mapping
@@ -107,3 +108,9 @@ def prune(now: datetime) -> int:
         stopped_at=None, lost_at=None, heartbeat_at__lte=now - SILENT_TOO_LONG
     )
     return Process.objects.filter(old | forgotten).delete()[0]
+
+
+@functools.lru_cache(maxsize=256)
+def name_of(process_id: UUID) -> str:
+    """The name of an incarnation; it never changes, so it is read once. Empty when the row is gone."""
+    return str(Process.objects.filter(pk=process_id).values_list("name", flat=True).first() or "")

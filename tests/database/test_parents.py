@@ -230,3 +230,22 @@ def test_retention_keeps_the_children_of_an_open_parent(
     assert jobs.prune() == 0
     jobs.sweep()
     assert jobs.prune() == 1
+
+
+def test_retrying_a_cancelled_parent_takes_the_children_cancelled_with_it(
+    jobs: HandPlatform, parent: FunctionHandler
+) -> None:
+    job_id = jobs.submit(parent, {"count": 3})
+    jobs.worker.dispatch()
+    jobs.worker.run()
+    control.cancel(job_id, actor=ACTOR, cascade=True)
+    control.retry(job_id, actor=ACTOR)
+    jobs.drain()
+    assert jobs.state(job_id) is State.COMPLETED
+    assert set(Job.objects.filter(parent_id=job_id).values_list("state", flat=True)) == {"completed"}
+
+
+def test_the_record_of_a_run_names_its_worker(jobs: HandPlatform, leaf: FunctionHandler) -> None:
+    job_id = jobs.submit(leaf, {"n": 1})
+    jobs.drain()
+    assert jobs.job(job_id).attempts.get().worker == "hand-0"
