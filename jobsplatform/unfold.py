@@ -16,7 +16,7 @@ def _may_view(model: str) -> Callable[[HttpRequest], bool]:
     app_label, model_name = model.split(".")
 
     def allowed(request: HttpRequest) -> bool:
-        return bool(request.user.has_perm(f"{app_label}.view_{model_name}"))  # type: ignore[attr-defined]
+        return bool(request.user.has_perm(f"{app_label}.view_{model_name}"))
 
     return allowed
 

@@ -30,7 +30,8 @@ class ProcessList(CappedList):
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        self.result_list = rows = list(self.result_list)
+        rows: list[Any] = list(self.result_list)
+        self.result_list = rows
         busy = busy_slots([row.pk for row in rows])
         for row in rows:
             row.busy = busy.get(row.pk, 0)
@@ -80,7 +81,7 @@ class ProcessAdmin(RecordAdmin):
         return shapes.instant(process.started_at)
 
     def page_context(self, request: HttpRequest, record: Process) -> dict[str, Any]:
-        record.busy = busy_slots([record.pk]).get(record.pk, 0)  # type: ignore[attr-defined]
+        record.busy = busy_slots([record.pk]).get(record.pk, 0)
         can = [name for name, able in record.capabilities.items() if able]
         facts = [
             ("State", self.status(record)),

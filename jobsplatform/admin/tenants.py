@@ -53,7 +53,7 @@ class TenantAdmin(RecordAdmin):
             for state, label in _VERBS.items()
             if state != record.state
         ]  # fmt: skip
-        may = request.user.has_perm(PERMISSION)  # type: ignore[attr-defined]
+        may = request.user.has_perm(PERMISSION)
         return {
             "title": f"Tenant {record.tenant_id}",
             "facts": [("Tenant", record.tenant_id), ("Title", record.title), ("State", self.status(record))],

@@ -29,7 +29,7 @@ def ready(request: HttpRequest) -> JsonResponse:
     answers = {part.name: part.as_dict(open_details=_shows_token(request)) for part in parts}
     response = JsonResponse({"ok": ok, **answers}, status=200 if ok else 503)
     # Being asked every few seconds while not ready is no error of ours: Django need not log each answer.
-    response._has_been_logged = True  # type: ignore[attr-defined]
+    response._has_been_logged = True
     return response
 
 

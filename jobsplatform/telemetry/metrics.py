@@ -140,7 +140,7 @@ def _slots(now: datetime) -> Iterator[Metric]:
     processes = GaugeMetricFamily(
         "jobsplatform_processes", "Processes that have not ended.", labels=["role", "state"]
     )
-    counts = {(str(role), state): 0 for role in Process.Role for state in ("live", "stale")}
+    counts = {(role, state): 0 for role in Process.Role.values for state in ("live", "stale")}
     total = stuck = 0
     rows = Process.objects.filter(stopped_at=None, lost_at=None)
     for role, beat, slots, held in rows.values_list("role", "heartbeat_at", "concurrency", "busy_threads"):

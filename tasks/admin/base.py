@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib import messages
+from django.contrib import admin, messages
+from django.contrib.admin import helpers
 from django.core.exceptions import PermissionDenied
 from django.http import (
     HttpRequest,
@@ -18,7 +19,9 @@ from django.http import (
 )
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from unfold.admin import ModelAdmin
+from django.utils.html import escape
+from django.utils.safestring import SafeString
+from unfold.admin import ModelAdmin, checkbox
 
 from jobsplatform.kernel.audit import Actor
 from jobsplatform.kernel.errors import PlatformError
@@ -29,7 +32,7 @@ View = Callable[..., HttpResponseBase]
 
 def actor_of(request: HttpRequest) -> Actor:
     """The logged-in user as the audit trail names them."""
-    user: Any = request.user  # type: ignore[attr-defined]
+    user: Any = request.user
     return Actor(user.get_username(), "user", ip=request.META.get("REMOTE_ADDR", ""))
 
 
@@ -44,7 +47,7 @@ def verb(permission: str) -> Callable[[View], View]:
     def decorate(view: View) -> View:
         @wraps(view)
         def guarded(admin: Any, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-            if not request.user.has_perm(permission):  # type: ignore[attr-defined]
+            if not request.user.has_perm(permission):
                 raise PermissionDenied
             if request.method != "POST":
                 return HttpResponseNotAllowed(["POST"])
@@ -53,6 +56,14 @@ def verb(permission: str) -> Callable[[View], View]:
         return guarded
 
     return decorate
+
+
+_PLACE = "the-key-of-the-row"
+
+
+@cache
+def _checkbox() -> str:
+    return str(checkbox.render(helpers.ACTION_CHECKBOX_NAME, _PLACE))
 
 
 class RecordAdmin(ModelAdmin):
@@ -71,6 +82,11 @@ class RecordAdmin(ModelAdmin):
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[CappedList]:
         return CappedList
+
+    @admin.display(description=ModelAdmin.action_checkbox.short_description)
+    def action_checkbox(self, obj: Any) -> SafeString:
+        """The theme's checkbox, drawn once and not by a template for each row."""
+        return SafeString(_checkbox().replace(_PLACE, escape(obj.pk)))
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -117,7 +133,7 @@ class RecordAdmin(ModelAdmin):
             **self.page_context(request, record),
             **(extra_context or {}),
         }
-        request.current_app = self.admin_site.name  # type: ignore[attr-defined]
+        request.current_app = self.admin_site.name
         return TemplateResponse(request, self.page_template, context)
 
     def history_view(

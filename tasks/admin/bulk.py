@@ -93,13 +93,13 @@ class BulkVerbs:
     actions = ("cancel_selected", "retry_selected", "resume_selected")
 
     def has_cancel_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.has_perm(VERBS["cancel"].permission))  # type: ignore[attr-defined]
+        return bool(request.user.has_perm(VERBS["cancel"].permission))
 
     def has_retry_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.has_perm(VERBS["retry"].permission))  # type: ignore[attr-defined]
+        return bool(request.user.has_perm(VERBS["retry"].permission))
 
     def has_resume_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.has_perm(VERBS["resume"].permission))  # type: ignore[attr-defined]
+        return bool(request.user.has_perm(VERBS["resume"].permission))
 
     @action(description="Cancel the selected jobs", permissions=["cancel"])
     def cancel_selected(self, request: HttpRequest, queryset: QuerySet[Job]) -> HttpResponse | None:
@@ -129,7 +129,7 @@ class BulkVerbs:
         verb = VERBS.get(name)
         if verb is None:
             raise Http404
-        if not request.user.has_perm(verb.permission):  # type: ignore[attr-defined]
+        if not request.user.has_perm(verb.permission):
             raise PermissionDenied
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
@@ -173,7 +173,7 @@ class BulkVerbs:
     def _filtered(self, request: HttpRequest, query: str) -> QuerySet[Job]:
         """The rows that the list shows for this query string, by the same filters."""
         before = request.GET
-        request.GET = QueryDict(query)  # type: ignore[assignment]
+        request.GET = QueryDict(query)
         try:
             rows: QuerySet[Job] = self.get_changelist_instance(request).get_queryset(request)  # type: ignore[attr-defined]
         except IncorrectLookupParameters:

@@ -43,7 +43,7 @@ class JobPage:
 
     def page_context(self, request: HttpRequest, job: Job) -> dict[str, Any]:
         now = clock.now()
-        may_see = request.user.has_perm("tasks.view_payload")  # type: ignore[attr-defined]
+        may_see = request.user.has_perm("tasks.view_payload")
         shape = output.job_output(job, payload=may_see, now=now)
         attempts = list(job.attempts.order_by("-lease")[: SHOWN + 1])
         return {
@@ -181,7 +181,7 @@ def _facts(job: Job, shape: dict[str, Any]) -> list[tuple[str, Any]]:
     return [(name, value) for name, value in facts if value not in ("", None)]
 
 
-def _moments(job: Job) -> list[tuple[str, Any]]:
+def _moments(job: Job) -> list[tuple[str, Any, str, str]]:
     now = clock.now()
     moments = [
         ("Planned", job.planned_at),
@@ -224,7 +224,7 @@ def _family(job: Job) -> dict[str, Any]:
 
 
 def _buttons(request: HttpRequest, job: Job) -> list[Button]:
-    may: Callable[[str], bool] = request.user.has_perm  # type: ignore[attr-defined]
+    may: Callable[[str], bool] = request.user.has_perm
 
     def url(name: str) -> str:
         return reverse(f"admin:tasks_job_{name}", args=[job.id])

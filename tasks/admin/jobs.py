@@ -33,7 +33,8 @@ class JobList(CappedList):
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        self.result_list = jobs = list(self.result_list)
+        jobs: list[Any] = list(self.result_list)
+        self.result_list = jobs
         owners = {job.worker_id for job in jobs if job.worker_id}
         names = dict(Process.objects.filter(pk__in=owners).values_list("pk", "name")) if owners else {}
         leading = {job.leader_id for job in jobs if job.role == Role.ALIAS and job.leader_id}
@@ -115,7 +116,7 @@ class JobAdmin(BulkVerbs, JobPage, RecordAdmin):
 
     @admin.display(description="Progress")
     def progress(self, job: Job) -> SafeString:
-        shown: Job = getattr(job, "shown", job)
+        shown: Any = getattr(job, "shown", job)
         return shapes.bar(shown.progress_done, shown.progress_total, shown.progress_label)
 
     @admin.display(description="Age")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.core.paginator import Paginator
 from django.http import HttpRequest
 from django.utils.functional import cached_property
@@ -39,6 +41,8 @@ class CappedPaginator(Paginator):
 
 class CappedList(ChangeList):
     """A list whose total is the one count that was made, not a second one over the whole table."""
+
+    result_list: Any
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)

@@ -141,7 +141,7 @@ class SuspensionAdmin(RecordAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        may = request.user.has_perm(PERMISSION)  # type: ignore[attr-defined]
+        may = request.user.has_perm(PERMISSION)
         return super().changelist_view(request, {"may_suspend": may, **(extra_context or {})})
 
     @admin.display(description="What")
@@ -178,7 +178,7 @@ class SuspensionAdmin(RecordAdmin):
             ("Lifted by", record.lifted_by),
             ("Interrupted running jobs", "yes" if record.interrupt else "no"),
         ]
-        may = request.user.has_perm(PERMISSION)  # type: ignore[attr-defined]
+        may = request.user.has_perm(PERMISSION)
         lift = Button("Lift", reverse("admin:tasks_suspension_lift", args=[record.pk]), "primary")
         return {
             "title": f"Suspension of {self.what(record)}",
@@ -188,7 +188,7 @@ class SuspensionAdmin(RecordAdmin):
 
     def suspend_view(self, request: HttpRequest) -> HttpResponse:
         """The form, and what it makes."""
-        if not request.user.has_perm(PERMISSION):  # type: ignore[attr-defined]
+        if not request.user.has_perm(PERMISSION):
             raise PermissionDenied
         if request.method not in {"GET", "HEAD", "POST"}:
             return HttpResponseNotAllowed(["GET", "POST"])
