@@ -142,6 +142,13 @@ def _stopped(event: events.RunEnded) -> None:
     _write(logging.INFO, "job.cancelled", text, _reasoned(event))
 
 
+def _waiting(event: events.RunEnded) -> None:
+    if event.outcome in RUN_OUTCOMES:
+        return
+    text = f"job {job_name(event)} waits for its children or a finish from outside, after {short(event.elapsed_ms)}"
+    _write(logging.INFO, "job.waiting", text, _reasoned(event))
+
+
 def _reasoned(event: events.RunEnded) -> dict[str, Any]:
     return {
         "job": job_name(event),
@@ -158,6 +165,7 @@ _FOLLOW_UPS: dict[str, Callable[[events.RunEnded], None]] = {
     "lose": _lost,
     "crash": _lost,
     "stop": _stopped,
+    "wait": _waiting,
 }
 
 
