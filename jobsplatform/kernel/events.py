@@ -28,7 +28,8 @@ def subscribe(kind: type, subscriber: Subscriber) -> None:
 
 def unsubscribe(kind: type, subscriber: Subscriber) -> None:
     """Undo ``subscribe``."""
-    _subscribers[kind] = tuple(s for s in _subscribers.get(kind, ()) if s is not subscriber)
+    # A bound method is a new object each time it is named: equal, never the same.
+    _subscribers[kind] = tuple(s for s in _subscribers.get(kind, ()) if s != subscriber)
 
 
 def emit(event: object) -> None:

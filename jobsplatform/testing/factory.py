@@ -8,16 +8,25 @@ from typing import Any
 from jobsplatform.kernel import clock
 from jobsplatform.kernel.ids import uuid7
 from tasks.models import Job
+from tasks.spec import JobHandler
 from tasks.states import FINAL, IN_FLIGHT, Cause, Dedupe, Hold, Role, State
 
 _STARTED = frozenset({State.RUNNING, State.WAITING, State.PAUSED, State.COMPLETED, State.FAILED})
 
 
 def make_job(
-    state: State | str = State.PENDING, *, job_type: str = "test.job", app_id: str = "", **columns: Any
+    state: State | str = State.PENDING,
+    *,
+    job_type: JobHandler | str = "test.job",
+    app_id: str = "",
+    **columns: Any,
 ) -> Job:
-    """Store one job in ``state``; ``columns`` overrule what is filled in."""
+    """Store one job in ``state``; ``columns`` overrule what is filled in. ``job_type``: a handler or a name."""
     now = clock.now()
+    if not isinstance(job_type, str):
+        columns = _declared(job_type, columns)
+        app_id = job_type.spec.app_id
+        job_type = job_type.spec.job_type
     wanted = State(state)
     values: dict[str, Any] = {
         "id": uuid7(),
@@ -52,3 +61,16 @@ def make_job(
     if values.get("role") == Role.ALIAS and wanted is State.PENDING:
         values.setdefault("hold", Hold.ALIAS)
     return Job.objects.create(**values)
+
+
+def _declared(handler: JobHandler, columns: dict[str, Any]) -> dict[str, Any]:
+    """What submitting would take from the handler's declaration."""
+    spec = handler.spec
+    return {
+        "queue": spec.queue,
+        "priority": spec.priority,
+        "exclusive": spec.exclusive,
+        **({"max_attempts": spec.max_attempts} if spec.max_attempts else {}),
+        **columns,
+        **({"params": handler.schema.normalise(columns["params"])} if "params" in columns else {}),
+    }

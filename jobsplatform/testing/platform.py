@@ -9,7 +9,10 @@ from uuid import UUID
 
 from jobsplatform.kernel import clock, config, events, processes
 from jobsplatform.kernel.audit import Actor
+from jobsplatform.kernel.errors import UnknownName
 from jobsplatform.kernel.models import Process
+from jobsplatform.testing import assertions
+from jobsplatform.testing.crash import POINTS, CrashingPort, Killed, Point
 from tasks import dispatch, finish, prune, queries, registry, reporter, rescue, run, submit
 from tasks.context import RunPort
 from tasks.dispatch import Claimed, WorkerView
@@ -21,12 +24,26 @@ from tasks.states import State
 ACTOR = Actor("tester", "user")
 
 
+def every_queue() -> tuple[str, ...]:
+    """The queues that handlers declare or jobs wait in."""
+    declared = {handler.spec.queue for handler in registry.all()}
+    waited_in = set(Job.objects.filter(state=State.PENDING).values_list("queue", flat=True))
+    return tuple(sorted({"default"} | declared | waited_in))
+
+
 class Worker:
     """One worker of the hand platform. ``sent``: what it was sent and has not run yet."""
 
-    def __init__(self, platform: HandPlatform, process: Process, view_keys: frozenset[str] | None) -> None:
+    def __init__(
+        self,
+        platform: HandPlatform,
+        process: Process,
+        queues: tuple[str, ...] | None,
+        view_keys: frozenset[str] | None,
+    ) -> None:
         self._platform = platform
         self.process = process
+        self.queues = queues
         self.keys = view_keys
         self.sent: list[Claimed] = []
         self.send: Callable[[Claimed], None] = self.sent.append
@@ -40,9 +57,8 @@ class Worker:
     def view(self) -> WorkerView:
         """What its dispatcher says of it."""
         keys = registry.keys() if self.keys is None else self.keys
-        return WorkerView(
-            self.id, tuple(self.process.queues), keys, self.process.concurrency, self.process.busy_threads
-        )
+        queues = every_queue() if self.queues is None else self.queues
+        return WorkerView(self.id, queues, keys, self.process.concurrency, self.process.busy_threads)
 
     def dispatch(self) -> list[Claimed]:
         """Dispatch rounds until one finds nothing more; what they sent."""
@@ -57,6 +73,43 @@ class Worker:
         if message in self.sent:
             self.sent.remove(message)
         return run.run(message.job_id, message.lease, worker_id=self.id, make_port=self._platform.make_port)
+
+    def crash(
+        self, at: Point = "end", nth: int = 1, *, whole_worker: bool = False, claimed: Claimed | None = None
+    ) -> Job:
+        """Run one message (the oldest one sent) until its process dies in the ``nth`` call of ``at``: the job.
+
+        ``at``: start (before the handler), check_cancel, progress, checkpoint, merge or spawn (that call was the
+        last), end (the handler is done, its end is not recorded). The worker notices at once and the job is
+        lost; with ``whole_worker`` nobody is left to notice (see ``die``), until a rescue. Fails when the run
+        ends without having come there.
+        """
+        if at not in POINTS:
+            raise UnknownName("point of a crash", at, POINTS)
+        message = claimed or self.sent[0]
+        try:
+            self._run_until_killed(message, at, nth)
+        except Killed:
+            if whole_worker:
+                self.die()
+            else:
+                self._platform.kill_child(message.job_id)
+            return self._platform.job(message.job_id)
+        raise AssertionError(f"the run ended without a call {nth} of {at}; nothing crashed")
+
+    def _run_until_killed(self, message: Claimed, at: str, nth: int) -> None:
+        ordinary = self._platform.make_port
+
+        def crashing(job: Job, handler: JobHandler) -> RunPort:
+            if at == "start":
+                raise Killed
+            return CrashingPort(ordinary(job, handler), at, nth)
+
+        self._platform.make_port = crashing
+        try:
+            self.run(message)
+        finally:
+            self._platform.make_port = ordinary
 
     def work(self, most: int = 1000) -> int:
         """Dispatch and run until there is nothing to start; how many runs that were."""
@@ -97,19 +150,22 @@ class HandPlatform:
             events.unsubscribe(object, self.events.append)
 
     def add_worker(
-        self, concurrency: int = 4, queues: Sequence[str] = ("default",), keys: frozenset[str] | None = None
+        self,
+        concurrency: int = 4,
+        queues: Sequence[str] | None = None,
+        keys: frozenset[str] | None = None,
     ) -> Worker:
-        """A live worker; ``keys``: the handlers it knows (default: all)."""
+        """A live worker of some queues (default: all) that knows the handlers of some keys (default: all)."""
         known = registry.keys() if keys is None else keys
         process = processes.register(
             "worker",
             name=f"hand-{len(self.workers)}",
             now=clock.now(),
-            queues=queues,
+            queues=every_queue() if queues is None else queues,
             concurrency=concurrency,
             handlers=known,
         )
-        worker = Worker(self, process, keys)
+        worker = Worker(self, process, None if queues is None else tuple(queues), keys)
         self.workers.append(worker)
         return worker
 
@@ -173,17 +229,11 @@ class HandPlatform:
         """The events of one kind so far."""
         return [event for event in self.events if isinstance(event, kind)]
 
-    def assert_enqueued(self, job_type: str, *, count: int | None = None, **params: Any) -> list[Job]:
-        """Fail unless jobs of this type (with these params) were made (exactly ``count`` times); the jobs."""
-        rows = [j for j in Job.objects.filter(job_type=job_type) if params.items() <= j.params.items()]
-        others = sorted(set(Job.objects.values_list("job_type", flat=True)))
-        assert rows, f"no job {job_type!r} with params {params} was enqueued; enqueued were {others}"
-        assert count is None or len(rows) == count, (
-            f"{len(rows)} jobs {job_type!r} were enqueued, expected {count}"
-        )
-        return rows
+    def perform(self, job_type: Any, params: Mapping[str, Any] | None = None, **fields: Any) -> Job:
+        """Submit, drain, and give the job as it is then."""
+        job_id = self.submit(job_type, params, **fields)
+        self.drain()
+        return self.job(job_id)
 
-    def refute_enqueued(self, job_type: str, **params: Any) -> None:
-        """Fail if a job of this type (with these params) was made."""
-        rows = [j for j in Job.objects.filter(job_type=job_type) if params.items() <= j.params.items()]
-        assert not rows, f"{len(rows)} jobs {job_type!r} with params {params} were enqueued"
+    assert_enqueued = staticmethod(assertions.assert_enqueued)
+    refute_enqueued = staticmethod(assertions.refute_enqueued)
