@@ -114,12 +114,13 @@ class Platform:
         # The server's own "started" and "shutting down" say what we say.
         logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
         threading.Thread(target=self._guard, name="guard", daemon=True).start()
+        if self._listening is not None:
+            self._server = web.WebServer(on_ready)
         if self._worker is not None:
             self._worker.on_end = self._worker_ended
             self._worker.start()
-        if self._listening is None:
+        if self._server is None:
             return self._run_worker_only(on_ready)
-        self._server = web.WebServer(on_ready)
         self._server.serve_here(self._listening)
         return self._end()
 

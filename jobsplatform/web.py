@@ -73,6 +73,6 @@ class WebServer(uvicorn.Server):
         """Stop serving; open requests get a moment. Any thread may call it."""
         self.should_exit = True
 
-    def serve_here(self, listening: socket.socket) -> Any:
+    def serve_here(self, listening: socket.socket | None) -> Any:
         """Serve in this thread until ``end``."""
-        return self.run(sockets=[listening])
+        return self.run(sockets=[listening] if listening is not None else None)

@@ -16,8 +16,8 @@ from tests.flows.processes import Worker, until
 
 pytestmark = pytest.mark.flow
 
-WARM, MORE = 100, 600
-MEGABYTES = 20
+WARM, MORE = 60, 240
+MEGABYTES = 15
 
 
 def run_many(count: int) -> None:

@@ -11,7 +11,9 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import httpx
 import psutil
@@ -52,12 +54,18 @@ class Platform(Command):
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout.strip()
 
-    def state_of(self, job_id: str) -> str:
-        with sqlite3.connect(f"file:{self.data / 'jobsplatform.sqlite3'}?mode=ro", uri=True) as file:
-            row = file.execute(
-                "SELECT state FROM tasks_job WHERE id = ?", [job_id.replace("-", "")]
-            ).fetchone()
-        return row[0] if row else ""
+    def _ask(self, query: str, *values: str) -> Any:
+        with closing(sqlite3.connect(f"file:{self.data / 'jobsplatform.sqlite3'}?mode=ro", uri=True)) as file:
+            row = file.execute(query, values).fetchone()
+        return row[0] if row else None
+
+    def state_of(self, job_id: str) -> str | None:
+        return self._ask("SELECT state FROM tasks_job WHERE id = ?", job_id.replace("-", ""))
+
+    def busy_threads(self) -> int | None:
+        return self._ask(
+            "SELECT busy_threads FROM kernel_process WHERE role = 'worker' AND stopped_at IS NULL"
+        )
 
 
 @pytest.fixture
@@ -102,12 +110,19 @@ def test_one_process_serves_pages_and_runs_jobs(local: Platform, tmp_path: Path)
         assert answer.status_code == 200
         assert "logout" in answer.text
 
-    # Not running in threads: a limit cannot kill, but it ends the run and frees the permit.
-    limited = local.manage("jobs", "enqueue", "flow.swallow", "--param", f"path={tmp_path / 'swallow'}")
-    until(lambda: local.state_of(limited) == "failed")
+    # A thread cannot be killed: its run is ended on record, and it counts as busy.
+    deaf = local.manage("jobs", "enqueue", "flow.deaf", "--param", f"path={tmp_path / 'deaf'}")
+    until(lambda: notes(str(tmp_path / "deaf")))
+    local.manage("jobs", "cancel", deaf)
+    until(lambda: local.state_of(deaf) == "cancelled")
+    until(lambda: local.busy_threads() == 1)
+    assert "threads cannot be killed" in local.output
+    shown = local.manage(
+        "jobs", "enqueue", "flow.add", "--param", "a=1", "--param", "b=1", "--wait", "--json"
+    )
+    assert '"result": 2' in shown
     local.send(signal.SIGINT)
     assert local.exit_code() == 0
-    assert psutil.pid_exists(local.pid) is False
 
 
 def test_a_running_job_is_handed_back_at_a_second_ctrl_c(local: Platform, tmp_path: Path) -> None:

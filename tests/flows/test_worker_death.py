@@ -20,9 +20,8 @@ from tests.flows.processes import Worker, ended, in_state, notes, until
 pytestmark = pytest.mark.flow
 
 
-@pytest.mark.parametrize("name", ["same@host", "other@host"])
 def test_jobs_of_a_killed_worker_come_back(
-    start_worker: Callable[..., Worker], path: str, tmp_path: Path, name: str
+    start_worker: Callable[..., Worker], path: str, tmp_path: Path
 ) -> None:
     go = tmp_path / "go"
     dying = start_worker("-c", "1", "-n", "same@host")
@@ -31,14 +30,24 @@ def test_jobs_of_a_killed_worker_come_back(
     until(lambda: notes(path))
     dead = dying.process_id
     dying.kill()
+    queue = direct(dead)
+    app.send_task("core.tasks.run", args=("late", 1), queue=queue)
 
-    rescuer = start_worker("-c", "2", "-n", name)
+    # The same name again: names of containers repeat, incarnations do not.
+    rescuer = start_worker("-c", "2", "-n", "same@host")
     until(lambda: len(notes(path)) == 2)
     go.touch()
     job = ended(job_id)
     assert (job.state, job.lease, job.losses, job.crashes) == (State.COMPLETED, 2, 1, 0)
     assert ended(waiting).state == State.COMPLETED
     assert Process.objects.get(id=dead).lost_at is not None
+
+    def queue_is_gone() -> bool:
+        with app.connection_for_read() as broker:
+            client = broker.default_channel.client
+            return not client.exists(queue.name) and not client.exists(f"_kombu.binding.{queue.name}")
+
+    until(queue_is_gone)
     rescuer.send(signal.SIGTERM)
     assert rescuer.exit_code() == 0
 
@@ -84,20 +93,3 @@ def test_a_worker_that_was_frozen_goes_on_as_a_new_one(
     assert ended(enqueue("flow.add", {"a": 1, "b": 1}).id).state == State.COMPLETED
     frozen.send(signal.SIGTERM)
     assert frozen.exit_code() == 0
-
-
-def test_the_queue_of_the_dead_is_removed(start_worker: Callable[..., Worker]) -> None:
-    dying = start_worker("-c", "1", "-n", "gone@host")
-    queue = direct(dying.process_id)
-    dying.kill()
-    app.send_task("core.tasks.run", args=("late", 1), queue=queue)
-    rescuer = start_worker("-c", "1", "-n", "heir@host")
-
-    def gone() -> bool:
-        with app.connection_for_read() as broker:
-            client = broker.default_channel.client
-            return not client.exists(queue.name) and not client.exists(f"_kombu.binding.{queue.name}")
-
-    until(gone)
-    rescuer.send(signal.SIGTERM)
-    assert rescuer.exit_code() == 0
