@@ -101,6 +101,7 @@ def test_a_long_message_is_cut(heard: list[logging.LogRecord]) -> None:
         ({"outcome": "snooze", "move": "snooze", "retry_in": 90.0}, "INFO", "job.snoozed", "for 1m30s"),
         ({"outcome": "interrupt", "move": "interrupt"}, "INFO", "job.interrupted", "from its checkpoint"),
         ({"outcome": "lose", "move": "lose", "state": "pending"}, "WARNING", "job.lost", "run again"),
+        ({"outcome": "waiting", "move": "wait", "state": "waiting"}, "INFO", "job.waiting", "waits for its"),
         (
             {"outcome": "cancelled", "move": "stop", "state": "cancelled"},
             "INFO",
