@@ -96,12 +96,16 @@ CHECKS: dict[str, list[Case]] = {
 }
 
 
+# A state that is none is neither active nor final: which of the two checks speaks first is the database's choice.
+TWINS = {"job_state_known": "job_state_known|job_finished_only_final"}
+
+
 @pytest.mark.parametrize("name", CHECKS)
 def test_a_check_refuses_what_is_illegal(make_job: MakeJob, name: str) -> None:
     for state, had, written in CHECKS[name]:
         job = make_job(state, **had)
         before = Job.objects.filter(id=job.id).values().get()
-        with pytest.raises(IntegrityError, match=name):
+        with pytest.raises(IntegrityError, match=TWINS.get(name, name)):
             write("tasks_job", job.id, written)
         assert Job.objects.filter(id=job.id).values().get() == before
         job.delete()
