@@ -48,14 +48,14 @@ class LastAct:
         self.platform.sweep()
         for job in Job.objects.filter(state=State.PAUSED):
             control.resume(job.id, actor=ACTOR)
-        self.laws_hold()
+        self._look()
 
     def _begin_all(self: Any, workers: list[Any]) -> None:
-        self.laws_hold()
+        self._look()
         for message, worker in self.messages:
             if worker in workers and message not in self.runs:
                 self._begin(message, worker)
-        self.laws_hold()
+        self._look()
 
     def _haunted(self: Any) -> None:
         """Jobs run under new leases; old runs write, old messages come again, time passes, one is cancelled."""
@@ -68,7 +68,7 @@ class LastAct:
         self._silence_and_rescue_nobody()
         if (running := Job.objects.filter(state=State.RUNNING).order_by("id").first()) is not None:
             control.cancel(running.id, actor=ACTOR)
-        self.laws_hold()
+        self._look()
 
     def _silence_and_rescue_nobody(self: Any) -> None:
         self._advance(2)
@@ -77,4 +77,4 @@ class LastAct:
     def _finish_all(self: Any) -> None:
         for run in [run for run in self.runs if run.held()]:
             assert finish.finish(run.job_id, run.lease, ENDINGS["completed 0"], clock.now()) is not None
-        self.laws_hold()
+        self._look()
