@@ -152,6 +152,7 @@ def claim(worker: WorkerView, now: datetime) -> Choice:
     found = sql.candidates([(g, _reach(g, reach, limited)) for g in groups])
     jobs = _sound(found, now)
     picker.key_room = _key_room(jobs)
+    picker.type_room |= _exclusive_room(jobs, picker.type_room)
     choice = _finish_round(worker, picker, picker.pick(jobs), now)
     choice.parked += len(found) - len(jobs)
     return choice
@@ -184,6 +185,16 @@ def _sound(jobs: list[Job], now: datetime) -> list[Job]:
     if aside:
         transitions.hold(aside, Hold.TENANT, now)
     return [job for job in jobs if job.tenant_id not in asleep]
+
+
+def _exclusive_room(jobs: list[Job], room: dict[str, int]) -> dict[str, int]:
+    """Rows that call themselves exclusive though their type, as this release knows it, does not: still one at a
+    time, or the database would refuse the whole round."""
+    keys = {job.handler_key for job in jobs if job.exclusive}
+    if not keys:
+        return {}
+    used = limits.in_flight_of_types(keys)
+    return {key: min(room.get(key, 1), 1 - used.get(key, 0)) for key in keys}
 
 
 def _key_room(jobs: list[Job]) -> dict[limits.Key, int]:
