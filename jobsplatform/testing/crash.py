@@ -28,35 +28,38 @@ class CrashingPort:
         self._port, self._point, self._left = port, point, nth
         self._dead = False
 
-    def _reached(self, point: str) -> None:
-        if self._dead:
+    def _alive(self) -> RunPort:
+        if self._dead:  # the handler has caught its own death
             raise Killed
+        return self._port
+
+    def _reached(self, point: str) -> None:
         if point == self._point:
             self._left -= 1
-            if self._left == 0:
-                self._dead = True
-                raise Killed
+            self._dead = self._left == 0
+        if self._dead:
+            raise Killed
 
     def cancel_reason(self) -> CancelReason:
-        reason = self._port.cancel_reason()
+        reason = self._alive().cancel_reason()
         self._reached("check_cancel")
         return reason
 
     def progress(self, done: float | None, total: float | None, label: str) -> None:
-        self._port.progress(done, total, label)
+        self._alive().progress(done, total, label)
         self._reached("progress")
 
     def checkpoint(self, cursor: Any) -> None:
-        self._port.checkpoint(cursor)
+        self._alive().checkpoint(cursor)
         self._reached("checkpoint")
 
     def merge(self, patch: Mapping[str, Any]) -> dict[str, Any]:
-        whole = self._port.merge(patch)
+        whole = self._alive().merge(patch)
         self._reached("merge")
         return whole
 
     def spawn(self, children: Sequence[Child | Requested], ignore_failures: bool) -> list[UUID]:
-        ids = self._port.spawn(children, ignore_failures)
+        ids = self._alive().spawn(children, ignore_failures)
         self._reached("spawn")
         return ids
 

@@ -57,12 +57,20 @@ class Worker:
     def view(self) -> WorkerView:
         """What its dispatcher says of it."""
         keys = registry.keys() if self.keys is None else self.keys
-        queues = every_queue() if self.queues is None else self.queues
-        return WorkerView(self.id, queues, keys, self.process.concurrency, self.process.busy_threads)
+        return WorkerView(
+            self.id, tuple(self.process.queues), keys, self.process.concurrency, self.process.busy_threads
+        )
+
+    def _serve_new_queues(self) -> None:
+        """A worker of all queues also serves those that came up since it began."""
+        if self.queues is None and set(now := every_queue()) - set(self.process.queues):
+            self.process.queues = list(now)
+            Process.objects.filter(pk=self.id).update(queues=self.process.queues)
 
     def dispatch(self) -> list[Claimed]:
         """Dispatch rounds until one finds nothing more; what they sent."""
         before = len(self.sent)
+        self._serve_new_queues()
         while dispatch.round(self.view, self.send, clock.now()).more:
             pass
         return self.sent[before:]
