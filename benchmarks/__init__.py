@@ -1,0 +1,1 @@
+"""Measurements of speed, beside others, in one run; never timed tests. `./dev bench jobs`."""

@@ -1,0 +1,72 @@
+"""Rounds: every system in turn, again and again, so that a busy moment of the machine strikes all alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from benchmarks.errors import reason_of
+from benchmarks.results import Metric, Row
+from benchmarks.session import Session, session
+from benchmarks.sizes import Sizes
+from benchmarks.stage import Stage
+from benchmarks.systems.base import System
+
+Measure = Callable[[Session], Mapping[str, float]]
+
+
+@dataclass(slots=True)
+class Figures:
+    """What was measured: by system, then by metric, one value a round; and why some systems have none."""
+
+    values: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    why: dict[str, str] = field(default_factory=dict)
+
+    def add(self, system: str, measured: Mapping[str, float]) -> None:
+        for metric, value in measured.items():
+            self.values.setdefault(system, {}).setdefault(metric, []).append(value)
+
+    def row(self, metric: Metric, rivals: Sequence[str], ours: str = "ours", key: str = "") -> Row:
+        """The row of a metric; ``key``: the name under which it was measured, when that differs."""
+        key = key or metric.name
+        row = Row(metric, self._of(ours, key))
+        for name in rivals:
+            row.rivals[name] = self._of(name, key)
+        for name in (ours, *rivals):
+            if name in self.why:
+                row.why["ours" if name == ours else name] = self.why[name]
+        return row
+
+    def _of(self, system: str, key: str) -> list[float]:
+        return self.values.get(system, {}).get(key, [])
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What a scenario works with."""
+
+    stage: Stage
+    sizes: Sizes
+    rounds: int
+    say: Callable[[str], None]
+
+    def measure(self, title: str, systems: Sequence[System], measure: Measure) -> Figures:
+        """All rounds of all systems. One that failed is not tried again; its reason is kept."""
+        figures = Figures()
+        for n in range(self.rounds):
+            # Each round begins with another system: none always runs right after the same one.
+            first = n % len(systems)
+            for system in [*systems[first:], *systems[:first]]:
+                if system.name in figures.why:
+                    continue
+                try:
+                    with session(self.stage, system) as opened:
+                        measured = measure(opened)
+                except Exception as error:
+                    figures.why[system.name] = reason_of(error)
+                    self.say(f"{title}: {system.name}: not measured: {figures.why[system.name]}")
+                    continue
+                figures.add(system.name, measured)
+                shown = ", ".join(f"{name} {value:.4g}" for name, value in measured.items())
+                self.say(f"{title}: round {n + 1} of {self.rounds}: {system.name}: {shown}")
+        return figures

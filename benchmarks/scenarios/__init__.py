@@ -1,0 +1,1 @@
+"""What is measured: one scenario a file, each giving one or more rows."""

@@ -1,0 +1,1 @@
+"""JobsPlatform with the defaults that it ships with."""

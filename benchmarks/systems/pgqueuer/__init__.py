@@ -1,0 +1,1 @@
+"""PgQueuer: a queue on PostgreSQL that takes and ends jobs by the batch."""

@@ -1,0 +1,1 @@
+"""Celery without results: messages in Redis, no record of what ran."""

@@ -1,0 +1,1 @@
+"""Procrastinate: a queue on PostgreSQL that fetches a job at a time."""
