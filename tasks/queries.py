@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Count, Min, QuerySet
+from django.db.models.functions import Left
 
 from jobsplatform.kernel.errors import JobNotFound
 from tasks.filters import JobFilter, read_id
@@ -55,13 +56,15 @@ def page(
 ) -> Page:
     """Jobs by a keyset: the cursor is the last id seen, so pages neither skip nor repeat rows.
 
+    ``payload`` False leaves the large columns in the database; of an error its start is read, as ``error_start``.
     Raises InvalidInput for a cursor that is none.
     """
     rows = wanted.queryset().select_related("leader").order_by("-id")
     if after is not None:
         rows = rows.filter(id__lt=read_id(after))
     if not payload:
-        rows = rows.defer(*BIG_COLUMNS)
+        rows = rows.defer(*BIG_COLUMNS, *(f"leader__{column}" for column in BIG_COLUMNS))
+        rows = rows.annotate(error_start=Left("error", 200))
     found = list(rows[: limit + 1])
     return Page(found[:limit], str(found[limit - 1].id) if len(found) > limit else None)
 

@@ -40,7 +40,7 @@ def jobs_table(terminal: Terminal, jobs: Sequence[Job], now: datetime) -> list[s
             Column("REASON", shrinks=True),
         ]
         for row, job in zip(rows, jobs, strict=True):
-            row += [job.queue, arguments.priority_name(job.priority), job.attempt, job.reason or job.error]
+            row += [job.queue, arguments.priority_name(job.priority), job.attempt, job.reason or _error(job)]
     return table(terminal, columns, rows)
 
 
@@ -87,3 +87,9 @@ def job_facts(job: Job, now: datetime) -> dict[str, object]:
         "finished": instant(job.finished_at),
         "ran": run,
     }
+
+
+def _error(job: Job) -> str:
+    """Its error, or the start of it where a list has read no more."""
+    start: str | None = getattr(job, "error_start", None)
+    return job.error if start is None else start
