@@ -110,6 +110,7 @@ def _cancel_one(job_id: UUID | str, reason: CancelReason, actor: Actor, now: dat
         )
         transitions.cancel(job.id, reason, now, purge_after=keep)
         job.state, job.reason, job.cause = State.CANCELLED, str(reason), Cause.CANCELLED
+        job.cancel_reason = reason
         followers.settle(job, now)
         events.emit(
             JobMoved(

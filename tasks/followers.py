@@ -25,7 +25,7 @@ def settle(leader: Job, now: datetime) -> None:
     """
     if leader.role != Role.LEADER:
         return
-    by_cancel = leader.state == State.CANCELLED and leader.reason in (
+    by_cancel = leader.state == State.CANCELLED and leader.cancel_reason in (
         CancelReason.USER,
         CancelReason.SUPERSEDED,
     )
@@ -91,7 +91,10 @@ def check(job_id: UUID, now: datetime) -> bool:
 
 def settle_or_lead(leader: Job, alias: Job, now: datetime) -> None:
     """One alias of an ended leader: ends like it, or takes over when the leader was cancelled."""
-    if leader.state == State.CANCELLED and leader.reason in (CancelReason.USER, CancelReason.SUPERSEDED):
+    if leader.state == State.CANCELLED and leader.cancel_reason in (
+        CancelReason.USER,
+        CancelReason.SUPERSEDED,
+    ):
         _lead(alias, now)
         return
     spec = getattr(registry.find(leader.app_id, leader.job_type), "spec", None)

@@ -89,6 +89,16 @@ def test_the_key_is_free_after_any_end(jobs: HandPlatform, scan: FunctionHandler
     assert again.status == "created"
 
 
+def test_a_discard_that_says_user_is_still_no_cancel(jobs: HandPlatform) -> None:
+    @job("dd.discards", dedupe_key="k")
+    def discards() -> None:
+        raise Discard("user")
+
+    leader, alias = jobs.submit(discards), jobs.submit(discards)
+    assert jobs.drain() == 1
+    assert (jobs.state(leader), jobs.state(alias)) == (State.CANCELLED, State.CANCELLED)
+
+
 def test_the_key_is_free_after_a_cancel(jobs: HandPlatform, scan: FunctionHandler) -> None:
     control.cancel(jobs.submit(scan, {"folder": "a"}), actor=ACTOR)
     assert submit.enqueue("dd.scan", {"folder": "a"}).status == "created"
