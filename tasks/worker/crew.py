@@ -21,7 +21,7 @@ from tasks.worker import inflight
 from tasks.worker.dispatcher import Dispatcher
 from tasks.worker.drain import Bell, Drain
 from tasks.worker.file_watch import FileWatch, watched_file
-from tasks.worker.incarnation import Incarnation, direct_queue
+from tasks.worker.incarnation import DIRECT_PREFIX, Incarnation, direct_queue
 from tasks.worker.inflight import Abandoned, RunKey
 from tasks.worker.kills import Killer
 from tasks.worker.losses import LOSSES
@@ -56,7 +56,9 @@ class Crew:
         can_kill = "prefork" in type(worker.pool).__module__
         self.incarnation = Incarnation(
             name=worker.hostname,
-            queues=[name for name in worker.app.amqp.queues.consume_from if not name.startswith("jobs.")],
+            queues=[
+                name for name in worker.app.amqp.queues.consume_from if not name.startswith(DIRECT_PREFIX)
+            ],
             concurrency=worker.max_concurrency or worker.concurrency,
             can_kill=can_kill,
             pool=type(worker.pool).__module__.rpartition(".")[2],
@@ -99,9 +101,19 @@ class Crew:
         reporter.ask_all_to_stop(CancelReason.SHUTDOWN)
 
     def _move_to(self, process_id: UUID) -> None:
-        """A new incarnation: consume its queue too. The old queue is removed by whoever declared us dead."""
+        """A new incarnation: consume its queue. The old one is removed by whoever declared us dead."""
+        queues = self._worker.app.amqp.queues
+        for name in [name for name in queues.consume_from if name.startswith(DIRECT_PREFIX)]:
+            queues.deselect(name)
+        queues.select_add(direct(process_id))
         consumer = self._worker.consumer
-        consumer.call_soon(consumer.add_task_queue, direct_queue(process_id))
+
+        def consume() -> None:
+            # Between two connections there is none; the next one takes all the queues chosen above.
+            if consumer.task_consumer is not None:
+                consumer.add_task_queue(direct_queue(process_id))
+
+        consumer.call_soon(consume)
 
     # -- its end ---------------------------------------------------------------------------------------
 

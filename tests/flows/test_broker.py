@@ -35,7 +35,7 @@ def test_a_visibility_timeout_shorter_than_the_job(
     started = [worker.row.heartbeat_at for worker in workers if worker.row]
     until(
         lambda: all(
-            w.row and (w.row.heartbeat_at - at).total_seconds() > 4
+            w.row and (w.row.heartbeat_at - at).total_seconds() > 2.5
             for w, at in zip(workers, started, strict=True)
         )
     )
@@ -53,6 +53,7 @@ def test_redis_restarts_with_jobs_queued(start_worker: Callable[..., Worker], ow
         restart()
         assert [ended(job).result for job in jobs] == list(range(25))
     assert worker.process.poll() is None
+    worker.kill()
 
 
 def test_jobs_wait_while_redis_is_away(start_worker: Callable[..., Worker], own_redis: RedisServer) -> None:
@@ -63,6 +64,7 @@ def test_jobs_wait_while_redis_is_away(start_worker: Callable[..., Worker], own_
     own_redis.start()
     assert ended(job_id).state == State.COMPLETED
     assert worker.process.poll() is None
+    worker.kill()
 
 
 def test_a_worker_that_takes_no_messages_ends(start_worker: Callable[..., Worker], path: str) -> None:

@@ -16,7 +16,7 @@ from tests.flows.processes import Worker, until
 
 pytestmark = pytest.mark.flow
 
-WARM, MORE = 60, 240
+WARM, MORE = 40, 160
 MEGABYTES = 15
 
 

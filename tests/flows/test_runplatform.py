@@ -110,6 +110,12 @@ def test_one_process_serves_pages_and_runs_jobs(local: Platform, tmp_path: Path)
         assert answer.status_code == 200
         assert "logout" in answer.text
 
+    # Longer than the lease nobody can beat; a busy file is not an outage, and nobody is taken for dead.
+    shown = local.manage("jobs", "enqueue", "flow.holds", "--param", "seconds=3", "--wait", "--json")
+    assert '"held"' in shown
+    assert '"lease": 1' in shown
+    assert "no heartbeat has reached the database" not in local.output
+
     # A thread cannot be killed: its run is ended on record, and it counts as busy.
     deaf = local.manage("jobs", "enqueue", "flow.deaf", "--param", f"path={tmp_path / 'deaf'}")
     until(lambda: notes(str(tmp_path / "deaf")))

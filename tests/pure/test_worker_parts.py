@@ -67,6 +67,8 @@ def test_a_busy_file_is_contact_but_no_beat() -> None:
     trust.busy(10.0)
     assert trust.silent_for(12.0) == 2.0
     assert trust.connected
+    trust.beaten(16.0)
+    assert not trust.may_judge(16.0)
 
 
 @given(st.lists(st.floats(0, 1000), min_size=1, max_size=30))

@@ -146,6 +146,15 @@ def leaves_transaction() -> str:
     return "left open"
 
 
+@job("flow.holds")
+def holds(seconds: float) -> str:
+    """Keeps a write transaction open: on SQLite nobody else can write."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("UPDATE kernel_process SET info = info WHERE pid = -1")
+        time.sleep(seconds)
+    return "held"
+
+
 @job("flow.backend")
 def backend() -> int:
     """The server's process id of this process's database session."""
