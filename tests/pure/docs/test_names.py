@@ -5,7 +5,6 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-
 from django.apps import apps
 
 from tests.pure.docs.pages import PAGES, ROOT, spans
