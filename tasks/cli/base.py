@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import sys
 from typing import Any
 
@@ -63,7 +64,7 @@ class PlatformCommand(BaseCommand):
     def run_from_argv(self, argv: list[str]) -> None:
         """The way from a shell: never a traceback for what a user or an absent server did."""
         self._called_from_command_line = True
-        self.program = f"python {argv[0]}" if argv[0].endswith(".py") else os.path.basename(argv[0])
+        self.program = f"{_python()} {argv[0]}" if argv[0].endswith(".py") else os.path.basename(argv[0])
         _carry_any_text(sys.stdout)
         _carry_any_text(sys.stderr)
         options = vars(self.create_parser(argv[0], argv[1]).parse_args(argv[2:]))
@@ -113,6 +114,15 @@ class Ended(Refused):
 
     def __init__(self, returncode: int, *, called_from_shell: bool) -> None:
         super().__init__("" if called_from_shell else f"Ended with exit code {returncode}.", returncode)
+
+
+def _python() -> str:
+    """How to call the interpreter that runs this, from the folder it was called in."""
+    found = shutil.which("python")
+    if found is not None and os.path.abspath(found) == os.path.abspath(sys.executable):
+        return "python"
+    below = os.path.relpath(sys.executable)
+    return sys.executable if below.startswith(os.pardir) else below
 
 
 def _carry_any_text(stream: Any) -> None:
