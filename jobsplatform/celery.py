@@ -44,6 +44,8 @@ def settings_of(platform: Config) -> dict[str, Any]:
         "broker_transport_options": transport_options(broker),
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,
+        # A Redis that is no longer the primary answers with errors that are none of the connection.
+        "broker_channel_error_retry": True,
         "broker_connection_timeout": 4.0,
         "broker_heartbeat": 0,
         "accept_content": ["json"],
