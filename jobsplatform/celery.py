@@ -92,8 +92,8 @@ def install(celery_app: Celery) -> Celery:
     return celery_app
 
 
-# A line that a message came and one that it went, beside the job's own.
-for _chatty in ("celery.worker.strategy", "celery.app.trace"):
+# A line that a message came and one that it went, beside the job's own; which queues a drain leaves.
+for _chatty in ("celery.worker.strategy", "celery.app.trace", "celery.worker.consumer.consumer"):
     logging.getLogger(_chatty).setLevel(logging.WARNING)
 
 app = Celery("jobsplatform")

@@ -113,6 +113,8 @@ class Platform:
         self._bell.install()
         # The server's own "started" and "shutting down" say what we say.
         logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+        # It would warn of the message by which we end it.
+        logging.getLogger("celery.worker.control").setLevel(logging.ERROR)
         threading.Thread(target=self._guard, name="guard", daemon=True).start()
         if self._listening is not None:
             self._server = web.WebServer(on_ready)
