@@ -12,12 +12,12 @@ _TOOLS = ("sh", "dirname", "cat", "cksum", "awk", "mkdir", "rm", "cp", "chmod")
 # Stands for a Python: makes a "virtual environment" that holds a copy of itself, and notes what it was asked.
 _PYTHON = """#!/bin/sh
 case "$*" in
-    *"-m venv"*) echo "venv by $0" >>calls; mkdir -p .venv/bin; cp "$0" .venv/bin/python ;;
+    *"-m venv"*) echo "venv by $0" >>calls; mkdir -p "$3/bin"; cp "$0" "$3/bin/python" ;;
     *"-m pip --version"*) ;;
     *"-m pip install"*uv.lock*)
         echo "pip installs uv" >>calls
         [ -z "${NO_UV:-}" ] || exit 1
-        cp fake-uv .venv/bin/uv
+        cp fake-uv "${0%/*}/uv"
         ;;
     *"-m pip install"*) echo "pip $*" >>calls ;;
     *) exec "REAL" "$@" ;;

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.systems.base import SLOTS, System, python
-
-BATCH = 1000
+from benchmarks.systems.pgqueuer import BATCH
 
 
 class PgQueuer(System):
@@ -12,13 +11,11 @@ class PgQueuer(System):
     schema = "pgqueuer"
     client = "benchmarks.systems.pgqueuer.client"
     needs = ("pgqueuer", "asyncpg", "uvloop")
-    settings = f"{SLOTS} worker processes, --batch-size {BATCH}, durable tables; ended jobs leave the queue"
+    settings = (
+        f"{SLOTS} worker processes, batch_size {BATCH}, uvloop, durable tables; ended jobs leave the queue"
+    )
     left_sql = "SELECT count(*) FROM pgqueuer"
 
     def workers(self) -> list[list[str]]:
-        command = python(
-            "pgqueuer",
-            *("run", "benchmarks.systems.pgqueuer.app:main"),
-            *("--batch-size", str(BATCH), "--log-level", "WARNING"),
-        )
+        command = python("benchmarks.systems.pgqueuer.app")
         return [command] * SLOTS

