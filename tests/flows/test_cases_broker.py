@@ -1,4 +1,4 @@
-"""A broker that hands messages out twice."""
+"""A broker that hands messages out twice, or becomes a read-only replica for a while."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from jobsplatform.kernel import clock
 from tasks.states import State
 from tasks.submit import enqueue
 from tests.flows.processes import Worker, ended, notes, until
+from tests.services import start_redis
 
 pytestmark = pytest.mark.flow
 
@@ -28,4 +29,21 @@ def test_a_job_delayed_past_the_visibility_timeout_runs_once(
     until(lambda: all(w.row and w.row.heartbeat_at > job.started_at + timedelta(seconds=2) for w in workers))
     assert (job.state, job.lease, len(notes(path))) == (State.COMPLETED, 1, 1)
     for worker in workers:
+        worker.kill()
+
+
+def test_a_redis_that_became_read_only_and_came_back(start_worker: Callable[..., Worker], path: str) -> None:
+    with start_redis() as redis:
+        worker = start_worker("-c", "2", "-n", "failover@host", REDIS_URL=redis.url)
+        client = redis.client()
+        client.execute_command("REPLICAOF", "127.0.0.1", "1")
+        made = [enqueue("flow.work", {"path": f"{path}.{n}"}).id for n in range(10)]
+        until(
+            lambda: any(word in worker.output for word in ("READONLY", "UNBLOCKED", "broker.away", "retry"))
+        )
+        assert worker.process.poll() is None
+        client.execute_command("REPLICAOF", "NO", "ONE")
+        assert [ended(job_id).state for job_id in made] == [State.COMPLETED] * 10
+        assert [len(notes(f"{path}.{n}")) for n in range(10)] == [1] * 10, "none was doubled"
+        assert worker.process.poll() is None
         worker.kill()
