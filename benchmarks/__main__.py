@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
     rounds = options.rounds if options.rounds is not None else (1 if options.quick else ROUNDS)
     if rounds < 1:
         return _refuse(f"--rounds: expected 1 or more, got {rounds}")
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
     chosen = [scenario for scenario in SCENARIOS if scenario.name in wanted]
     try:
@@ -107,8 +107,4 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        code = main(sys.argv[1:])
-    except KeyboardInterrupt:
-        code = 130
-    raise SystemExit(code)
+    raise SystemExit(main(sys.argv[1:]))

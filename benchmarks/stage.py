@@ -14,6 +14,7 @@ import psycopg
 from benchmarks.driver import Driver
 from benchmarks.systems.base import Place, System
 from tests.services import PostgresServer, RedisServer, start_postgres, start_redis
+from tests.services.guard import Guard
 
 
 class Stage:
@@ -29,6 +30,8 @@ class Stage:
             self.postgres: PostgresServer = self._held.enter_context(start_postgres())
             self.redis: RedisServer = self._held.enter_context(start_redis())
             folder = self._held.enter_context(tempfile.TemporaryDirectory(prefix="jp-bench-"))
+            # Removes it even when we are killed.
+            self._held.callback(Guard(None, Path(folder)).release)
         except BaseException:
             self._held.close()
             raise

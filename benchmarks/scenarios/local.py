@@ -46,6 +46,7 @@ def run(bench: Bench) -> list[Row]:
         session.start_workers()
         rate = _rate(session, sizes.local_backlog, sizes.window)
         session.do("clear")
+        time.sleep(sizes.rest)
         quiet = session.do("one_for_later", count=sizes.local_enqueues)
         busy = session.do("one_by_one", kind="noop", count=sizes.local_enqueues)
         return {

@@ -81,7 +81,10 @@ class Crowd:
             cursor.execute("VACUUM ANALYZE")
 
     def claims(self, rounds: int) -> list[float]:
-        """Microseconds a job of each round of ``CLAIM`` jobs. Raises NotMeasured when one finds fewer."""
+        """Microseconds a job of each round of ``CLAIM`` jobs. What they took is made up for afterwards.
+
+        Raises NotMeasured when one finds fewer.
+        """
         costs = []
         for _ in range(rounds):
             began = time.perf_counter()
@@ -91,6 +94,7 @@ class Crowd:
                 raise NotMeasured(f"a round claimed {result.claimed} jobs, not {CLAIM}")
             costs.append(taken / CLAIM * 1e6)
             self._finish()
+        self.startable(rounds * CLAIM)
         return costs
 
     def _round(self) -> dispatch.RoundResult:
