@@ -14,9 +14,10 @@ class TasksConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from tasks import checks  # noqa: F401  (registers the system checks)
-
-        from tasks import inline
+        from tasks import (
+            checks,  # noqa: F401  (registers the system checks)
+            inline,
+        )
 
         autodiscover_modules("jobs")
         inline.install()

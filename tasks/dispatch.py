@@ -8,17 +8,18 @@ reserved slots and fairness are counted exactly; the messages are sent after the
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from jobsplatform.kernel import config, events
 from jobsplatform.kernel.db import retry_deadlocks
 from jobsplatform.kernel.models import Tenant
-from tasks import limits, registry, suspensions, transitions
+from tasks import limits, packs, registry, suspensions, transitions
 from tasks.events import JobMoved
 from tasks.models import DispatchLock, Job
 from tasks.preempt import preempt_for
@@ -44,13 +45,15 @@ class WorkerView:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A job that this worker is to be sent."""
+    """A job that this worker is to be sent; with ``pack``, the first of the several jobs of one message."""
 
     job_id: UUID
     lease: int
     handler_key: str
     job_type: str
     queue: str
+    pack: UUID | None = None
+    jobs: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,8 @@ def _deliver(job: Claimed, send: Send, now: datetime) -> bool:
     try:
         send(job)
     except Exception as error:  # the broker is away: the row is the truth, so the job simply waits again
+        if job.pack is not None:
+            transitions.hand_back_pack(job.pack, "message could not be sent", now)
         if transitions.hand_back(job.job_id, job.lease, "message could not be sent", now):
             logger.warning(
                 "job %s could not be sent (%s); it waits and will be sent again", job.job_id, error
@@ -101,15 +106,22 @@ def resend_lost(worker: WorkerView, send: Send, now: datetime) -> int:
     late = now - timedelta(seconds=config.get().tasks.resend_seconds)
     mine = Job.objects.filter(worker_id=worker.process_id, state__in=sorted(IN_FLIGHT))
     lost = list(mine.filter(state=State.DISPATCHED, dispatched_at__lte=late).order_by("dispatched_at"))
-    if not lost or mine.filter(state=State.RUNNING).count() + worker.busy_threads >= worker.concurrency:
+    if not lost or _slots_running(mine) + worker.busy_threads >= worker.concurrency:
         return 0
     sent = 0
     for job in lost:
         lease = transitions.resend(job.id, job.lease, now)
         if lease is not None:
             logger.warning("job %s was sent but did not start; sent again under lease %s", job.id, lease)
-            sent += _deliver(Claimed(job.id, lease, job.handler_key, job.job_type, job.queue), send, now)
+            job.lease, job.pack = lease, None
+            sent += _deliver(_claimed(job), send, now)
     return sent
+
+
+def _slots_running(mine: QuerySet[Job]) -> int:
+    running = mine.filter(state=State.RUNNING).values_list("pack", flat=True)
+    packs = list(running)
+    return packs.count(None) + len({pack for pack in packs if pack is not None})
 
 
 def hand_back_all(process_id: UUID, now: datetime, reason: str = "worker drained") -> int:
@@ -138,21 +150,21 @@ def claim(worker: WorkerView, now: datetime) -> Choice:
     locks = limits.take([*map(limits.queue_lock, queues), *map(limits.type_lock, limited)])
     gate = suspensions.gate(now)
     groups = [g for g in groups if not gate.closed(g.queue, g.handler_key)]
-    mine = Job.objects.filter(worker_id=worker.process_id, state__in=sorted(IN_FLIGHT)).count()
+    used = limits.in_flight(worker.process_id)
     picker = Picker(
-        free=worker.concurrency - worker.busy_threads - mine,
-        rooms=limits.rooms(queues, now),
+        free=worker.concurrency - worker.busy_threads - used.mine,
+        rooms=limits.rooms(queues, used.slots, now),
         gate=gate,
         now=now,
         locks={queue: locks[limits.queue_lock(queue)] for queue in queues},
-        type_room={k: limited[k] - n for k, n in {**dict.fromkeys(limited, 0), **_used(limited)}.items()},
+        type_room={key: most - used.jobs.get(key, 0) for key, most in limited.items()},
     )
     # Where nothing can be placed only an urgent job matters: it may ask another to give way.
     reach = max(picker.free, 0)
     found = sql.candidates([(g, _reach(g, reach, limited)) for g in groups])
     jobs = _sound(found, now)
     picker.key_room = _key_room(jobs)
-    picker.type_room |= _exclusive_room(jobs, picker.type_room)
+    picker.type_room |= _exclusive_room(jobs, picker.type_room, used.jobs)
     choice = _finish_round(worker, picker, picker.pick(jobs), now)
     choice.parked += len(found) - len(jobs)
     return choice
@@ -164,10 +176,6 @@ def type_limit(handler_key: str) -> int | None:
     if handler is None:
         return None
     return 1 if handler.spec.exclusive else handler.spec.max_concurrency
-
-
-def _used(limited: dict[str, int]) -> dict[str, int]:
-    return limits.in_flight_of_types(limited) if limited else {}
 
 
 def _reach(group: sql.Group, free: int, limited: dict[str, int]) -> int:
@@ -187,13 +195,10 @@ def _sound(jobs: list[Job], now: datetime) -> list[Job]:
     return [job for job in jobs if job.tenant_id not in asleep]
 
 
-def _exclusive_room(jobs: list[Job], room: dict[str, int]) -> dict[str, int]:
+def _exclusive_room(jobs: list[Job], room: dict[str, int], used: Mapping[str, int]) -> dict[str, int]:
     """Rows that call themselves exclusive though their type, as this release knows it, does not: still one at a
     time, or the database would refuse the whole round."""
     keys = {job.handler_key for job in jobs if job.exclusive}
-    if not keys:
-        return {}
-    used = limits.in_flight_of_types(keys)
     return {key: min(room.get(key, 1), 1 - used.get(key, 0)) for key in keys}
 
 
@@ -207,21 +212,23 @@ def _key_room(jobs: list[Job]) -> dict[limits.Key, int]:
 
 
 def _finish_round(worker: WorkerView, picker: Picker, chosen: list[Job], now: datetime) -> Choice:
-    won = _claim_chosen(worker, picker, chosen, now)
+    won = packs.fill(_claim_chosen(worker, picker, chosen, now), picker.rooms, picker.gate, now)
     # After the claim, because parking takes every claimable row of a busy key.
     parked = sum(limits.park(key, now) for key in sorted(picker.busy_keys))
     for job in picker.squeezed:
         preempt_for(job, now)
-    return Choice([Claimed(j.id, j.lease, j.handler_key, j.job_type, j.queue) for j in won], parked)
+    return Choice([_claimed(job, size) for job, size in won], parked)
+
+
+def _claimed(job: Job, size: int = 1) -> Claimed:
+    return Claimed(job.id, job.lease, job.handler_key, job.job_type, job.queue, job.pack, size)
 
 
 def _claim_chosen(worker: WorkerView, picker: Picker, chosen: list[Job], now: datetime) -> list[Job]:
     if not chosen:
         return []
-    free_rows = Job.objects.filter(id__in=[job.id for job in chosen], state=State.PENDING, hold=Hold.NONE)
-    locked = free_rows.order_by("id").select_for_update(skip_locked=True).values_list("id", flat=True)
     order = {job.id: n for n, job in enumerate(chosen)}
-    won = sorted(transitions.claim(list(locked), worker.process_id, now), key=lambda job: order[job.id])
+    won = sorted(transitions.claim(list(order), worker.process_id, now), key=lambda job: order[job.id])
     for queue in {job.queue for job in won}:
         picker.locks[queue].save(update_fields=["claims", "fair_at"])
     picker.gate.save()

@@ -21,9 +21,9 @@ from tasks.states import ACTIVE, Cause, State
 
 def of(job: Job) -> verdict.Family:
     """What the verdict needs to know: has the job children, and is one of them open?"""
-    children = Job.objects.filter(parent_id=job.id)
-    if not children.exists():
+    if not job.spawned:
         return verdict.Family()
+    children = Job.objects.filter(parent_id=job.id)
     return verdict.Family(spawned=not job.continuing, open=children.filter(state__in=sorted(ACTIVE)).exists())
 
 

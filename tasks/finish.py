@@ -50,6 +50,15 @@ def lost(job_id: UUID, lease: int, *, whole_worker: bool, reason: str, now: date
     return _finish(job_id, lease, ending, now, where="lost")
 
 
+def lost_pack(pack: UUID, reason: str, now: datetime) -> int:
+    """The process that worked on a pack died: its unfinished jobs wait again, uncharged, to be sent singly."""
+    rows = Job.objects.filter(pack=pack, state=State.RUNNING).order_by("id").values_list("id", "lease")
+    back = sum(
+        lost(job_id, lease, whole_worker=False, reason=reason, now=now) is not None for job_id, lease in rows
+    )
+    return back + transitions.hand_back_pack(pack, reason or "its pack died", now)
+
+
 def timed_out(job_id: UUID, lease: int, now: datetime, error: str = "") -> Finished | None:
     """The run passed its hard time limit and was killed, or given up where the pool cannot kill."""
     text = error or "ran past its time limit and was stopped"

@@ -7,7 +7,7 @@ and ``3:`` (concurrency key), so that all three kinds are always taken in that o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -23,6 +23,7 @@ from tasks.states import IN_FLIGHT, Hold, Priority, State
 Key = tuple[str, str, str]  # tenant, app, concurrency key
 
 _PARK_BATCH = 5000
+_NOBODY = UUID(int=0)
 _APART = "\x1f"  # no name may contain a control character
 
 
@@ -50,12 +51,47 @@ def take(names: Iterable[str]) -> dict[str, DispatchLock]:
     return {row.name: row for row in rows}
 
 
+@dataclass(frozen=True, slots=True)
+class InFlight:
+    """What is dispatched or running now. A pack takes one slot, however many jobs it holds; limits count jobs."""
+
+    mine: int  # slots of one worker
+    slots: Mapping[str, int]  # by queue
+    jobs: Mapping[str, int]  # by type
+
+
+def in_flight(worker_id: UUID) -> InFlight:
+    """Count in one statement, as of now. The caller holds the lock rows of what it counts for."""
+    rows = (
+        Job.objects.filter(state__in=sorted(IN_FLIGHT))
+        .values_list("queue", "handler_key", "worker_id")
+        .annotate(
+            jobs=Count("*"),
+            single=Count("id", filter=Q(pack__isnull=True)),
+            packs=Count("pack", distinct=True),
+        )
+        .order_by()
+    )
+    mine, slots, jobs = 0, dict[str, int](), dict[str, int]()
+    for queue, handler_key, owner, n, single, packs in rows:
+        mine += single + packs if owner == worker_id else 0
+        slots[queue] = slots.get(queue, 0) + single + packs
+        jobs[handler_key] = jobs.get(handler_key, 0) + n
+    return InFlight(mine, slots, jobs)
+
+
+def slots_in_use() -> Mapping[str, int]:
+    """Slots taken now, by queue."""
+    return in_flight(_NOBODY).slots
+
+
 @dataclass(slots=True)
 class Room:
-    """Free starts of one queue. Jobs below USER_ACTION leave the reserved ones alone."""
+    """Free starts of one queue. Jobs below USER_ACTION leave the reserved ones alone. ``slots``: all there are."""
 
     any: int
     high: int
+    slots: int = 0
 
     def has(self, priority: int) -> bool:
         return self.high > 0 if priority >= Priority.USER_ACTION else self.any > 0
@@ -65,8 +101,8 @@ class Room:
         self.high -= 1
 
 
-def rooms(queues: Iterable[str], now: datetime) -> dict[str, Room]:
-    """The room of each queue: its live slots, or its configured cap, less what is dispatched or running."""
+def rooms(queues: Iterable[str], used: Mapping[str, int], now: datetime) -> dict[str, Room]:
+    """The room of each queue: its live slots, or its configured cap, less those ``used``."""
     settings = config.get().tasks
     wanted = list(queues)
     slots = dict.fromkeys(wanted, 0)
@@ -74,18 +110,12 @@ def rooms(queues: Iterable[str], now: datetime) -> dict[str, Room]:
         for queue in process.queues:
             if queue in slots:
                 slots[queue] += max(0, process.concurrency - process.busy_threads)
-    used = dict(
-        Job.objects.filter(state__in=sorted(IN_FLIGHT), queue__in=wanted)
-        .values_list("queue")
-        .annotate(n=Count("*"))
-        .order_by()
-    )
     found = {}
     for queue, live in slots.items():
         most = min(live, settings.queue_caps.get(queue, live))
         reserved = max(0, min(settings.reserved_high_priority_slots, most - 1))
         running = used.get(queue, 0)
-        found[queue] = Room(any=most - reserved - running, high=most - running)
+        found[queue] = Room(any=most - reserved - running, high=most - running, slots=most)
     return found
 
 

@@ -48,6 +48,8 @@ class Job(models.Model):
 
     lease = models.BigIntegerField(default=0)
     worker_id = models.UUIDField(null=True, blank=True)
+    pack = models.UUIDField(null=True, blank=True)  # the message that carries it together with others
+    solo = models.BooleanField(default=False)  # not to be packed: a pack it was in died, or was held up by it
     attempt = models.IntegerField(default=0)  # number of the current or last counted attempt
     failures = models.IntegerField(default=0)  # attempts used up
     crashes = models.IntegerField(default=0)  # in a row without a new checkpoint, pinned on this job
@@ -88,6 +90,7 @@ class Job(models.Model):
         "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="children", db_constraint=False
     )
     child_key = models.CharField(max_length=KEY_LENGTH, blank=True, default="")
+    spawned = models.BooleanField(default=False)  # it has, or had, children
     ignore_child_failures = models.BooleanField(default=False)
     open_end = models.BooleanField(default=False)  # waiting for a finish from outside
     continuing = models.BooleanField(default=False)  # the next run is the continuation, after the children
@@ -208,6 +211,9 @@ class Job(models.Model):
                 condition=~Q(state=State.RUNNING) | Q(started_at__isnull=False), name="job_running_has_start"
             ),
             models.CheckConstraint(
+                condition=Q(pack__isnull=True) | Q(state__in=_IN_FLIGHT), name="job_pack_only_in_flight"
+            ),
+            models.CheckConstraint(
                 condition=Q(state=State.FAILED, cause__in=[c for c in Cause if c]) | ~Q(state=State.FAILED),
                 name="job_failed_has_cause",
             ),
@@ -272,6 +278,20 @@ class JobAttempt(models.Model):
 
     def __str__(self) -> str:
         return f"attempt {self.number} of {self.job_id}: {self.outcome}"
+
+
+class TypePace(models.Model):
+    """How long the runs of a type take: a running mean over about the last two hundred."""
+
+    handler_key = models.CharField(primary_key=True, max_length=NAME_LENGTH + 101)
+    runs = models.BigIntegerField(default=0)
+    mean_seconds = models.FloatField(default=0.0)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.handler_key}: {self.mean_seconds:.3f} s"
 
 
 class IdempotencyKey(models.Model):

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
+from typing import TypeVar
 from uuid import UUID
 
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db import InterfaceError, OperationalError, connection
 
 from jobsplatform.kernel import clock, config, context, events
 from jobsplatform.kernel.loop import wait_until
-from tasks import executor, family, finish, followers, registry, reporter, transitions
+from tasks import executor, family, finish, finish_many, followers, pace, registry, reporter, transitions
 from tasks.context import ChildResult, JobContext, RunPort
 from tasks.events import JobMoved, LeaseRejected, RunStarted
+from tasks.lazy_port import LazyPort
 from tasks.models import Job
 from tasks.outcomes import Ending
 from tasks.spec import JobHandler
@@ -25,6 +28,7 @@ from tasks.states import Priority, State
 
 logger = logging.getLogger("jobsplatform.run")
 
+T = TypeVar("T")
 PortFactory = Callable[[Job, JobHandler], RunPort]
 
 
@@ -45,55 +49,72 @@ def run(
     if begun is None:
         return None
     job, handler = begun
-    if make_port is None:
-        make_port = reporter.thread_port if can_kill else reporter.watching_thread_port
-    port = make_port(job, handler)
-    ending = None
+    port = LazyPort(lambda: (make_port or port_factory(can_kill))(job, handler))
+    if make_port is not None:
+        port.open()
+    ending = perform(job, handler, port)
+    job.spawned |= port.spawned
+    end(job, ending)
+    pace.write_noted()
+    return ending
+
+
+def port_factory(can_kill: bool) -> PortFactory:
+    """The ports of a pool of processes, or of one of threads."""
+    return reporter.thread_port if can_kill else reporter.watching_thread_port
+
+
+def perform(job: Job, handler: JobHandler, port: RunPort) -> Ending:
+    """Call the handler of a started run, in the context of its job. Writes nothing but what the handler asks for."""
+    began = clock.monotonic()
+    unwritten = None
     try:
         with context.use(_context(job)):
             ending = executor.execute(handler, _job_context(job, port), continuing=job.continuing)
     finally:
         unwritten = port.close()
+    pace.note(job.handler_key, clock.monotonic() - began)
+    return ending if unwritten is None else replace(ending, progress=unwritten)
+
+
+def end(job: Job, ending: Ending) -> None:
+    """Write the end of a run."""
     if ending.kind == "stale":
-        events.deliver(LeaseRejected(job_id, lease, "run"))
-        return ending
-    if unwritten is not None:
-        ending = _with_progress(ending, unwritten)
-    _finish(job_id, lease, ending)
-    return ending
+        events.deliver(LeaseRejected(job.id, job.lease, "run"))
+        return
+    what = f"the end of job {job.id}"
+    if finish_many.is_plain(job, ending):
+        done = finish_many.Done(job, ending, clock.now())
+        if not persist(lambda: finish_many.complete_many([done]), what):
+            return
+    persist(lambda: finish.finish(job.id, job.lease, ending, clock.now()), what)
 
 
 def begin(job_id: UUID, lease: int, worker_id: UUID | None = None) -> tuple[Job, JobHandler] | None:
     """Start the run: the job is running under this lease, or None and nothing has changed."""
     now = clock.now()
-    job = Job.objects.filter(id=job_id, state=State.DISPATCHED, lease=lease).first()
-    if job is None or (worker_id is not None and job.worker_id != worker_id):
-        logger.info(
-            "message for job %s, lease %s: no such job waits to be started; nothing done", job_id, lease
+    job = transitions.start(job_id, lease, now, worker_id=worker_id)
+    if job is None:
+        logger.debug(
+            "no job waits to be started by the message for %s, lease %s; nothing done", job_id, lease
         )
         return None
     handler = registry.find(job.app_id, job.job_type)
     if handler is None:
-        transitions.hand_back(job_id, lease, "handler unknown here", now)
+        transitions.interrupt(job_id, lease, now, reason="handler unknown here")
         return None
-    limit, resumes = handler.spec.timeout, job.checkpoint is not None or job.continuing
-    with transaction.atomic():
-        if not transitions.start(
-            job_id, lease, timedelta(seconds=limit) if limit else None, now, resumes=resumes
-        ):
-            return None
-        if job.first_started_at is None:
-            transitions.note_first_start(job_id, now)
-        _tell_start(job, now)
+    if handler.spec.timeout is not None:
+        transitions.limit_run(job_id, lease, now + timedelta(seconds=handler.spec.timeout))
+    tell_start(job)
     if job.priority >= Priority.USER_ACTION:
         followers.free_preempted(job_id, now)
-    job.state, job.started_at, job.attempt = State.RUNNING, now, job.failures + 1
-    job.first_started_at = job.first_started_at or now
     return job, handler
 
 
-def _tell_start(job: Job, now: object) -> None:
-    waited = (clock.now() - job.due_at).total_seconds() * 1000
+def tell_start(job: Job) -> None:
+    """Tell that a run has begun."""
+    assert job.started_at is not None
+    waited = (job.started_at - job.due_at).total_seconds() * 1000
     events.emit(
         JobMoved(
             job.id,
@@ -109,9 +130,7 @@ def _tell_start(job: Job, now: object) -> None:
         )
     )
     events.emit(
-        RunStarted(
-            job.id, job.app_id, job.job_type, job.lease, job.failures + 1, job.priority, max(0.0, waited)
-        )
+        RunStarted(job.id, job.app_id, job.job_type, job.lease, job.attempt, job.priority, max(0.0, waited))
     )
 
 
@@ -154,22 +173,16 @@ def _job_context(job: Job, port: RunPort) -> JobContext:
     )
 
 
-def _with_progress(ending: Ending, progress: tuple[float | None, float | None, str]) -> Ending:
-    fields = {name: getattr(ending, name) for name in ending.__slots__} | {"progress": progress}
-    return Ending(**fields)
-
-
-def _finish(job_id: UUID, lease: int, ending: Ending) -> None:
-    """Write the end. What was done must not be lost because the database is away for a moment: try until it is
-    back, or until the worker gives up; the lease keeps a late writer harmless."""
+def persist(write: Callable[[], T], what: str) -> T:
+    """What was done must not be lost because the database is away for a moment: try until it is back, or until the
+    worker gives up; the lease keeps a late writer harmless."""
+    answers: list[T] = []
 
     def written() -> bool:
         try:
-            finish.finish(job_id, lease, ending, clock.now())
+            answers.append(write())
         except (OperationalError, InterfaceError) as error:
-            logger.warning(
-                "the end of job %s cannot be written yet (%s); trying again", job_id, str(error).strip()
-            )
+            logger.warning("%s cannot be written yet (%s); trying again", what, str(error).strip())
             if not connection.in_atomic_block:
                 connection.close()
             return False
@@ -177,3 +190,4 @@ def _finish(job_id: UUID, lease: int, ending: Ending) -> None:
 
     if not written():
         wait_until(written, timeout=config.get().tasks.cutoff_exit_seconds, every=1.0)
+    return answers[0]

@@ -17,7 +17,7 @@ from django.db import transaction
 from jobsplatform.kernel import clock, events
 from jobsplatform.kernel.db import after_commit
 from jobsplatform.kernel.errors import InvalidInput
-from tasks import dedupe, hints, idempotency, limits
+from tasks import dedupe, hints, idempotency, limits, transitions
 from tasks.events import JobSubmitted, TickSkipped
 from tasks.models import Job
 from tasks.requests import JobRequest, TenantStates, to_row
@@ -135,6 +135,7 @@ def _insert_children(rows: Sequence[Job]) -> dict[int, UUID]:
         if row.dedupe_key:
             # A child is unique by its key within the parent; as an alias of a stranger it could never be awaited alone.
             row.role, row.dedupe_key = Role.NONE, ""
+    transitions.note_parents(row.parent_id for row in rows if row.parent_id is not None)
     Job.objects.bulk_create(rows, ignore_conflicts=True, batch_size=_BATCH)
     have: dict[tuple[UUID | None, str], UUID] = {}
     for start in range(0, len(rows), _BATCH):

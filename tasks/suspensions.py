@@ -55,6 +55,10 @@ class Gate:
     def _ramps(self, queue: str, handler_key: str) -> list[Ramp]:
         return [r for r in self.ramps if matches(r.row.scope, r.row.target, queue, handler_key)]
 
+    def is_throttled(self, queue: str, handler_key: str) -> bool:
+        """Whether its starts are let go one by one after a resume."""
+        return bool(self._ramps(queue, handler_key))
+
     def has_room(self, queue: str, handler_key: str) -> bool:
         """Whether a throttled resume lets one more start."""
         return all(r.used < r.room for r in self._ramps(queue, handler_key))
@@ -81,16 +85,16 @@ def gate(now: datetime) -> Gate:
     """Read the suspensions for one round. Call inside its transaction, after taking the queue's lock row."""
     tasks = config.get().tasks
     since = now - timedelta(seconds=tasks.resume_ramp_seconds)
-    recent = Suspension.objects.filter(
-        Q(lifted_at__gt=since) | Q(lifted_at__isnull=True, expires_at__gt=since, expires_at__lte=now)
-    )
+    rows = list(Suspension.objects.filter(Q(lifted_at__isnull=True) | Q(lifted_at__gt=since)))
+    open_ones = [r for r in rows if r.lifted_at is None and (r.expires_at is None or r.expires_at > now)]
+    recent = [r.id for r in rows if r not in open_ones and (r.lifted_at or r.expires_at) > since]
     ramps = []
-    for row in recent.order_by("id").select_for_update():
+    for row in Suspension.objects.filter(id__in=recent).order_by("id").select_for_update() if recent else ():
         lifted = row.lifted_at or row.expires_at
         allowed = int((now - lifted).total_seconds() * tasks.resume_per_second) + 1
         ramps.append(Ramp(row, room=max(0, allowed - row.released)))
     disabled = App.objects.filter(enabled=False).values_list("app_id", flat=True)
-    return Gate(in_force(now), ramps, frozenset(disabled))
+    return Gate(open_ones, ramps, frozenset(disabled))
 
 
 def app_disabled(app_id: str) -> bool:

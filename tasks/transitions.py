@@ -10,7 +10,7 @@ run carry its lease just the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -19,10 +19,11 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from tasks.models import Job
+from tasks.sql import writes
 from tasks.states import ACTIVE, BY_NAME, INTERRUPTIONS, CancelReason, Cause, Hold, Role, State
 
 _UNASKED: dict[str, Any] = {"cancel_reason": CancelReason.NONE, "cancel_requested_at": None}
-_FREE: dict[str, Any] = {"worker_id": None, "deadline_at": None}
+_FREE: dict[str, Any] = {"worker_id": None, "pack": None, "deadline_at": None}
 _AGAIN: dict[str, Any] = {**_UNASKED, **_FREE, "dispatched_at": None}
 
 
@@ -45,22 +46,22 @@ def _due(due_at: datetime, now: datetime) -> dict[str, Any]:
 def claim(job_ids: Iterable[UUID], worker_id: UUID, now: datetime) -> list[Job]:
     """Give pending jobs to one worker, each under a new lease; returns those that were won.
 
-    The caller holds the lock rows of every limit that applies, and the rows themselves.
+    The caller holds the lock rows of every limit that applies; rows that somebody else holds are left alone.
     """
-    wanted = Job.objects.filter(id__in=list(job_ids), state=State.PENDING, hold=Hold.NONE)
-    won = list(wanted.values_list("id", flat=True))
-    _write(
-        "claim", wanted, now, worker_id=worker_id, lease=F("lease") + 1, dispatched_at=now, preempted_by=None
-    )
-    return list(
-        Job.objects.filter(id__in=won, state=State.DISPATCHED, worker_id=worker_id, dispatched_at=now)
-    )
+    return writes.claim(list(job_ids), worker_id, now)
+
+
+def claim_pack(first: Job, pack: UUID, size: int, now: datetime) -> int:
+    """Claim more jobs of the kind of a job just claimed, to be sent with it; how many the pack holds."""
+    return writes.claim_pack(first, pack, size, now)
 
 
 def resend(job_id: UUID, lease: int, now: datetime) -> int | None:
     """A new lease for a message that was lost; returns it, or None when the job has moved on."""
     rows = _rows("resend", job_id, lease)
-    return lease + 1 if _write("resend", rows, now, lease=lease + 1, dispatched_at=now) else None
+    # It leaves its pack: whatever held that up shall not hold up this one again.
+    fresh = {"lease": lease + 1, "dispatched_at": now, "pack": None, "solo": True}
+    return lease + 1 if _write("resend", rows, now, **fresh) else None
 
 
 def hand_back(job_id: UUID, lease: int, reason: str, now: datetime) -> bool:
@@ -69,37 +70,31 @@ def hand_back(job_id: UUID, lease: int, reason: str, now: datetime) -> bool:
     return bool(_write("hand_back", rows, now, reason=reason, hold=Hold.NONE, due_at=F("due_at"), **_AGAIN))
 
 
+def hand_back_pack(pack: UUID, reason: str, now: datetime) -> int:
+    """What a pack holds and was not started waits again, free of charge, to be sent singly."""
+    rows = Job.objects.filter(pack=pack, state__in=BY_NAME["hand_back"].sources)
+    return _write("hand_back", rows, now, reason=reason, hold=Hold.NONE, solo=True, **_AGAIN)
+
+
 # -- the run -----------------------------------------------------------------------------------------
 
 
-def start(
-    job_id: UUID, lease: int, deadline: timedelta | None, now: datetime, *, resumes: bool = False
-) -> bool:
-    """The run begins; ``deadline`` is its hard time limit, counted from now.
+def start(job_id: UUID, lease: int, now: datetime, *, worker_id: UUID | None = None) -> Job | None:
+    """The run begins: the row as it is then, or None when it was not this lease that waited to be started.
 
-    ``resumes``: from a checkpoint, so the progress of the run before still stands.
+    Its progress begins anew, unless it goes on from a checkpoint.
     """
-    fresh = {"progress_done": None, "progress_total": None, "progress_label": "", "progress_at": None}
-    rows = _rows("start", job_id, lease)
-    won = _write(
-        "start",
-        rows,
-        now,
-        started_at=now,
-        attempt=F("failures") + 1,
-        reason="",
-        cause=Cause.NONE,
-        error="",
-        error_type="",
-        deadline_at=now + deadline if deadline else None,
-        **({} if resumes else fresh),
-    )
-    return bool(won)
+    return writes.start(job_id, lease, worker_id, now)
 
 
-def note_first_start(job_id: UUID, now: datetime) -> None:
-    """Remember when a job was first started: the reference of all its runs."""
-    Job.objects.filter(id=job_id, first_started_at=None).update(first_started_at=now)
+def limit_run(job_id: UUID, lease: int, deadline: datetime) -> bool:
+    """The hard time limit of a run that has just begun."""
+    return bool(Job.objects.filter(id=job_id, state=State.RUNNING, lease=lease).update(deadline_at=deadline))
+
+
+def start_pack(pack: UUID, worker_id: UUID, most: int, now: datetime) -> list[Job]:
+    """Up to ``most`` runs of a pack begin; those of its jobs that were cancelled or given to others do not."""
+    return writes.start_pack(pack, worker_id, most, now)
 
 
 def progress(
@@ -129,8 +124,15 @@ def note_children(job_id: UUID, lease: int, ignore_failures: bool, now: datetime
     """Say whether failed children fail the job. False: the lease is no longer held; make no children."""
     rows = Job.objects.filter(id=job_id, state=State.RUNNING, lease=lease)
     return bool(
-        rows.update(ignore_child_failures=ignore_failures, updated_at=now, revision=F("revision") + 1)
+        rows.update(
+            ignore_child_failures=ignore_failures, spawned=True, updated_at=now, revision=F("revision") + 1
+        )
     )
+
+
+def note_parents(job_ids: Iterable[UUID]) -> int:
+    """These jobs have children from now on, whoever made them."""
+    return Job.objects.filter(id__in=sorted(set(job_ids)), spawned=False).update(spawned=True)
 
 
 def merge_data(job_id: UUID, lease: int, patch: Mapping[str, Any], now: datetime) -> dict[str, Any] | None:
@@ -232,6 +234,11 @@ def complete(job_id: UUID, lease: int, now: datetime, *, purge_after: timedelta 
     """Done. Never after a cancel was asked for."""
     rows = _rows("complete", job_id, lease).filter(cancel_reason=CancelReason.NONE)
     return bool(_write("complete", rows, now, **_final(now, purge_after), **facts))
+
+
+def complete_many(runs: Sequence[writes.Completed], worker_id: UUID | None, worker: str) -> set[UUID]:
+    """``complete`` for plain runs, with their attempts, in one statement; the jobs that were completed by it."""
+    return writes.complete(runs, worker_id, worker)
 
 
 def fail(

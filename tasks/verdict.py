@@ -25,6 +25,7 @@ class Row(Protocol):
     losses: int
     cancel_reason: str
     preempted_by: Any
+    pack: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,9 @@ def _lost(job: Row, ending: Ending, rules: Rules) -> Verdict:
     asked = CancelReason(job.cancel_reason)
     if asked in INTERRUPTIONS and rules.cancel_on_interrupt:
         return _stopped(asked, ending)
+    if job.pack is not None:
+        # Nobody can tell which job of a pack it was: none is charged, and each is run by itself next time.
+        return Verdict("interrupt", "lost", _facts(ending, reason="lost: its pack died", solo=True))
     spent = (
         job.losses + 1 >= rules.loss_budget if ending.whole_worker else job.crashes + 1 >= rules.crash_budget
     )

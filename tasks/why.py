@@ -122,7 +122,7 @@ def _full(job: Job, now: datetime) -> str:
     limit = (1 if handler.spec.exclusive else handler.spec.max_concurrency) if handler else None
     if limit is not None and in_flight.filter(handler_key=job.handler_key).count() >= limit:
         return f"Its type runs at most {limit} at once, and that many are in flight."
-    room = limits.rooms([job.queue], now)[job.queue]
+    room = limits.rooms([job.queue], limits.slots_in_use(), now)[job.queue]
     if not room.has(job.priority):
         lowest = (
             in_flight.filter(queue=job.queue).order_by("priority").values_list("priority", flat=True).first()

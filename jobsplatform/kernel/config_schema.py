@@ -39,6 +39,7 @@ class TasksConfig(Section):
     queue_caps: dict[QueueName, Count] = about("most jobs at once in a queue, whatever slots are live", {})
     concurrency: Count = about("worker threads of the one-process profile", 4)
     batch: Count = about("most jobs claimed in one round", 50)
+    packing: bool = about("short jobs of a deep backlog share messages", True)
     poll_seconds: Seconds = about("a dispatcher's wait when no hint comes", 3)
     heartbeat_seconds: Seconds = about("between two heartbeats of a process", 5)
     lease_seconds: Seconds = about("a process silent for this long is dead", 15)

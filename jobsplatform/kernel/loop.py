@@ -10,6 +10,8 @@ from typing import TypeVar
 
 from django.db import close_old_connections, connections
 
+from jobsplatform.kernel.forks import GUARD
+
 logger = logging.getLogger("jobsplatform.loop")
 
 T = TypeVar("T")
@@ -92,8 +94,9 @@ class Loop:
     def round(self) -> float:
         """One step with its care for errors and connections; the seconds to wait after it."""
         try:
-            close_old_connections()
-            found = self.step()
+            with GUARD.round():
+                close_old_connections()
+                found = self.step()
         except Exception as error:
             return self._recover(error)
         if self._failures:

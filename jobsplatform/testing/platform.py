@@ -18,6 +18,7 @@ from tasks.context import RunPort
 from tasks.dispatch import Claimed, WorkerView
 from tasks.models import Job
 from tasks.outcomes import Ending
+from tasks.pack import PackRun
 from tasks.spec import JobHandler
 from tasks.states import State
 
@@ -76,10 +77,13 @@ class Worker:
         return self.sent[before:]
 
     def run(self, claimed: Claimed | None = None) -> Ending | None:
-        """Run one message (the oldest one sent)."""
+        """Run one message (the oldest one sent): how its job ended; None when nothing ran, and for a pack."""
         message = claimed or self.sent[0]
         if message in self.sent:
             self.sent.remove(message)
+        if message.pack is not None:
+            PackRun(message.pack, self.id, self._platform.make_port).run()
+            return None
         return run.run(message.job_id, message.lease, worker_id=self.id, make_port=self._platform.make_port)
 
     def crash(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from uuid import UUID
 
 from django.db import connection
 
@@ -36,9 +35,13 @@ WITH RECURSIVE lanes(k) AS (
 SELECT k, p FROM groups WHERE p IS NOT NULL LIMIT {_MAX_GROUPS}
 """
 
+_COLUMNS = (
+    "id, queue, handler_key, job_type, priority, due_at, concurrency_key, "
+    "concurrency_limit, tenant_id, app_id, exclusive"
+)
 _ONE_GROUP = f"""
 SELECT * FROM (
-    SELECT id FROM tasks_job
+    SELECT {_COLUMNS} FROM tasks_job
     WHERE {_OPEN} AND queue = %s AND handler_key = %s AND priority = %s
     ORDER BY due_at, id LIMIT %s
 ) AS g
@@ -63,26 +66,22 @@ def groups(queue: str) -> list[Group]:
 
 def candidates(wanted: Sequence[tuple[Group, int]]) -> list[Job]:
     """The oldest rows of each group, as many as asked for, most urgent and then oldest first."""
-    found: list[UUID] = []
+    found: list[Job] = []
+    asked = [(group, n) for group, n in wanted if n > 0]
+    # SQLite allows 500 parts in one compound query.
+    for start in range(0, len(asked), 200):
+        part = asked[start : start + 200]
+        params = [value for g, n in part for value in (g.queue, g.handler_key, g.priority, n)]
+        found += Job.objects.raw(" UNION ALL ".join([_ONE_GROUP] * len(part)), params)
+    return sorted(found, key=lambda job: (-job.priority, job.due_at, job.id))
+
+
+def waiting(group: Group, most: int) -> int:
+    """How many jobs of a group could be claimed, counted no further than ``most``."""
     with connection.cursor() as cursor:
-        # SQLite allows 500 parts in one compound query.
-        for start in range(0, len(wanted), 200):
-            part = [(g, n) for g, n in wanted[start : start + 200] if n > 0]
-            if not part:
-                continue
-            params = [value for g, n in part for value in (g.queue, g.handler_key, g.priority, n)]
-            cursor.execute(" UNION ALL ".join([_ONE_GROUP] * len(part)), params)
-            found += [value if isinstance(value, UUID) else UUID(value) for (value,) in cursor.fetchall()]
-    rows = Job.objects.filter(id__in=found).only(
-        "id",
-        "queue",
-        "handler_key",
-        "priority",
-        "due_at",
-        "concurrency_key",
-        "concurrency_limit",
-        "tenant_id",
-        "app_id",
-        "exclusive",
-    )
-    return sorted(rows, key=lambda job: (-job.priority, job.due_at, job.id))
+        cursor.execute(
+            f"""SELECT count(*) FROM (SELECT 1 FROM tasks_job
+            WHERE {_OPEN} AND queue = %s AND handler_key = %s AND priority = %s LIMIT %s) AS g""",
+            [group.queue, group.handler_key, group.priority, most],
+        )
+        return int(cursor.fetchone()[0])

@@ -156,8 +156,8 @@ class Drain:
 
     def _hand_back_runs(self) -> None:
         self._ship.kill_foreign()
-        for job_id, lease in _runs(self._ship.process_id):
-            self._ship.stop_working((job_id, lease))
+        for job_id, lease, pack in _runs(self._ship.process_id):
+            self._ship.stop_working(inflight.key_of(job_id, lease, pack))
             ending = Ending("cancelled", reason=CancelReason.SHUTDOWN)
             finish.finish(job_id, lease, ending, clock.now())
         self._hand_back_unstarted()
@@ -172,6 +172,6 @@ class Drain:
         return True
 
 
-def _runs(process_id: UUID) -> list[RunKey]:
+def _runs(process_id: UUID) -> list[tuple[UUID, int, UUID | None]]:
     rows = Job.objects.filter(worker_id=process_id, state=State.RUNNING).order_by("id")
-    return list(rows.values_list("id", "lease"))
+    return list(rows.values_list("id", "lease", "pack"))

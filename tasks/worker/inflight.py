@@ -11,7 +11,12 @@ from celery.worker import state
 from tasks.worker.sender import TASK_NAME, WORKER_HEADER
 
 RunKey = tuple[UUID, int]
-"""(job id, lease): one run."""
+"""(job id, lease): one run; or (pack, 0): the runs of one pack. No lease is ever 0."""
+
+
+def key_of(job_id: UUID, lease: int, pack: UUID | None) -> RunKey:
+    """What works on a run: its own message, or that of its pack."""
+    return (job_id, lease) if pack is None else (pack, 0)
 
 
 def run_key(request: Any) -> RunKey | None:
@@ -22,11 +27,11 @@ def run_key(request: Any) -> RunKey | None:
 
 
 def parse_key(args: Any, kwargs: Any) -> RunKey | None:
-    """The (job id, lease) that a message names, or None when it is not exactly that."""
+    """The (job id, lease) or (pack, 0) that a message names, or None when it is not exactly that."""
     if kwargs or not isinstance(args, list | tuple) or len(args) != 2:
         return None
     job_id, lease = args
-    if not isinstance(job_id, str) or type(lease) is not int or not 0 < lease < 2**63:
+    if not isinstance(job_id, str) or type(lease) is not int or not 0 <= lease < 2**63:
         return None
     try:
         return UUID(job_id), lease

@@ -44,6 +44,8 @@ class Overdue:
     job_type: str
     why: str
     timed_out: bool
+    works: RunKey
+    """What works on it: its own message, or that of its pack."""
 
 
 class Killer:
@@ -63,7 +65,7 @@ class Killer:
         job_id, lease = run.key
         if not Job.objects.filter(id=job_id, lease=lease, state=State.RUNNING).exists():
             return False
-        killed = self.stop_working(run.key)
+        killed = self.stop_working(run.works)
         reason = run.why if killed else f"{run.why}; {CANNOT_KILL}"
         log.warning(
             "job.killed" if killed else "job.given_up",
@@ -76,6 +78,8 @@ class Killer:
             finish.timed_out(job_id, lease, now, reason)
         else:
             finish.killed(job_id, lease, now, reason)
+        if killed and run.works != run.key:
+            finish.lost_pack(run.works[0], "another run of its pack was killed", now)
         return True
 
     def stop_working(self, key: RunKey) -> bool:
@@ -130,15 +134,16 @@ def overdue(process_id: UUID, can_kill: bool, now: datetime) -> list[Overdue]:
 
 def _judge(job: Job, slack: timedelta, now: datetime) -> Overdue | None:
     key, name = (job.id, job.lease), job.handler_key.removeprefix(":")
+    works = inflight.key_of(job.id, job.lease, job.pack)
     if job.deadline_at is not None and job.deadline_at <= now - slack:
-        return Overdue(key, name, "ran past its time limit", timed_out=True)
+        return Overdue(key, name, "ran past its time limit", timed_out=True, works=works)
     if job.cancel_requested_at is None:
         return None
     grace = grace_of(job)
     if job.cancel_requested_at + timedelta(seconds=grace) > now:
         return None
     why = f"did not stop within its grace of {grace:g} s ({job.cancel_reason})"
-    return Overdue(key, name, why, timed_out=job.cancel_reason == CancelReason.TIMEOUT)
+    return Overdue(key, name, why, timed_out=job.cancel_reason == CancelReason.TIMEOUT, works=works)
 
 
 def grace_of(job: Job) -> float:

@@ -68,13 +68,14 @@ class Sender:
         app_id, _, job_type = claimed.handler_key.partition(":")
         handler = registry.find(app_id, job_type)
         spec = handler.spec if handler is not None else None
+        key, number = (claimed.job_id, claimed.lease) if claimed.pack is None else (claimed.pack, 0)
         self._app.send_task(
             TASK_NAME,
-            args=(str(claimed.job_id), claimed.lease),
-            task_id=message_id(claimed.job_id, claimed.lease),
+            args=(str(key), number),
+            task_id=message_id(key, number),
             queue=direct(process_id),
             shadow=claimed.job_type,
-            argsrepr=f"({claimed.job_id}, {claimed.lease})",
+            argsrepr=f"({key}, {number})",
             kwargsrepr="{}",
             soft_time_limit=spec.soft_timeout if spec else None,
             time_limit=spec.timeout if spec else None,

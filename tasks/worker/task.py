@@ -13,7 +13,7 @@ from celery import Task, shared_task
 from django.db import close_old_connections
 
 from jobsplatform.kernel import clock
-from tasks import finish, run
+from tasks import finish, pack, run
 from tasks.worker.inflight import parse_key, sender_of
 from tasks.worker.sender import TASK_NAME
 
@@ -35,7 +35,8 @@ class RunTask(Task):
 
 @shared_task(bind=True, base=RunTask, name=TASK_NAME)
 def run_job(self: Task, *args: Any, **kwargs: Any) -> None:
-    """Run the job that ``args`` (job id, lease) name, if that lease still waits to be started.
+    """Run the job that ``args`` (job id, lease) name, if that lease still waits to be started; or the jobs of a
+    pack (pack, 0).
 
     A forged, late or repeated message does nothing but write one line.
     """
@@ -48,6 +49,9 @@ def run_job(self: Task, *args: Any, **kwargs: Any) -> None:
     if processes:
         _let_terminate_kill()
     close_old_connections()
+    if lease == 0:
+        pack.run_pack(job_id, worker_id, can_kill=processes)
+        return
     try:
         run.run(job_id, lease, worker_id=worker_id, can_kill=processes)
     except SoftTimeLimitExceeded:

@@ -65,10 +65,11 @@ class Warden(Loop):
         return written
 
     def _find_deserted(self, process_id: UUID) -> None:
-        rows = Job.objects.filter(worker_id=process_id, state=State.RUNNING).values_list("id", "lease")
+        rows = Job.objects.filter(worker_id=process_id, state=State.RUNNING)
+        keys = {inflight.key_of(*row) for row in rows.values_list("id", "lease", "pack")}
         working = inflight.active()
         before = self._deserted
-        self._deserted = {key: before.get(key, 0) + 1 for key in rows if key not in working}
+        self._deserted = {key: before.get(key, 0) + 1 for key in keys if key not in working}
         for key, looks in list(self._deserted.items()):
             if looks >= DESERTED_LOOKS:
                 del self._deserted[key]
@@ -78,7 +79,9 @@ class Warden(Loop):
 def write(loss: Loss) -> None:
     """Write the end of a run that nobody else will write; nothing when its lease has passed on."""
     (job_id, lease), now = loss.key, clock.now()
-    if loss.how is How.TIMED_OUT:
+    if lease == 0:
+        finish.lost_pack(job_id, loss.reason, now)
+    elif loss.how is How.TIMED_OUT:
         finish.timed_out(job_id, lease, now, loss.reason)
     else:
         # What cannot be pinned on the job counts against the larger budget.

@@ -75,6 +75,7 @@ CHECKS: dict[str, list[Case]] = {
         (P, {}, {"state": "dispatched"}),
         (R, {}, {"state": "waiting"}),
     ],
+    "job_pack_only_in_flight": [(state, {}, {"pack": SOMEBODY}) for state in State if state not in IN_FLIGHT],
     "job_running_has_start": [(R, {}, {"started_at": None}), (D, {}, {"state": "running"})],
     "job_failed_has_cause": [(F, {}, {"cause": ""}), (C, {}, {"state": "failed"})],
     "job_cause_known": [(P, {}, {"cause": "weather"})],

@@ -41,7 +41,7 @@ t = transitions
 LEASED: dict[str, Callable[[UUID, int], Any]] = {
     "resend": lambda job, lease: t.resend(job, lease, NOW),
     "hand_back": lambda job, lease: t.hand_back(job, lease, "why", NOW),
-    "start": lambda job, lease: t.start(job, lease, timedelta(seconds=60), NOW),
+    "start": lambda job, lease: t.start(job, lease, NOW),
     "complete": lambda job, lease: t.complete(job, lease, NOW, purge_after=KEEP, result=[1], reason=""),
     "fail": lambda job, lease: t.fail(
         job, lease, NOW, purge_after=KEEP, used=True, cause=Cause.PANICKED, error="e"
@@ -83,20 +83,16 @@ EFFECTS: dict[str, Callable[[ROW], ROW]] = {
         "dispatched_at": NOW,
         "preempted_by": None,
     },
-    "resend": lambda row: {"lease": row["lease"] + 1, "dispatched_at": NOW},
+    "resend": lambda row: {"lease": row["lease"] + 1, "dispatched_at": NOW, "pack": None, "solo": True},
     "hand_back": lambda row: {**AGAIN, "reason": "why"},
     "start": lambda row: {
         "started_at": NOW,
         "attempt": row["failures"] + 1,
-        "deadline_at": NOW + timedelta(seconds=60),
+        "deadline_at": None,
         "reason": "",
         "cause": "",
         "error": "",
         "error_type": "",
-        "progress_done": None,
-        "progress_total": None,
-        "progress_label": "",
-        "progress_at": None,
     },
     "complete": lambda row: {**ENDED, "result": [1], "reason": ""},
     "fail": lambda row: {**ENDED, "failures": row["failures"] + 1, "cause": Cause.PANICKED, "error": "e"},
@@ -260,8 +256,22 @@ def test_a_request_to_stop_ends_with_its_run(make_job: MakeJob, move: str) -> No
 
 def test_a_run_that_resumes_keeps_its_progress(make_job: MakeJob) -> None:
     job = in_use(make_job, State.DISPATCHED)
-    assert transitions.start(job.id, job.lease, None, NOW, resumes=True)
-    assert (whole(job.id)["progress_done"], whole(job.id)["deadline_at"]) == (2.0, None)
+    assert transitions.start(job.id, job.lease, NOW)
+    assert whole(job.id)["progress_done"] == 2.0
+
+
+def test_a_run_from_the_beginning_starts_with_no_progress(make_job: MakeJob) -> None:
+    job = in_use(make_job, State.DISPATCHED, checkpoint=None, progress_total=4.0, progress_label="half")
+    assert transitions.start(job.id, job.lease, NOW)
+    after = whole(job.id)
+    assert [after[f"progress_{name}"] for name in ("done", "total", "label", "at")] == [None, None, "", None]
+
+
+def test_a_run_is_limited_under_its_lease(make_job: MakeJob) -> None:
+    job = in_use(make_job, State.RUNNING)
+    assert not transitions.limit_run(job.id, job.lease - 1, LATER)
+    assert transitions.limit_run(job.id, job.lease, LATER)
+    assert whole(job.id)["deadline_at"] == LATER
 
 
 @pytest.mark.parametrize("hold", [h for h in Hold if h])
@@ -338,7 +348,7 @@ BESIDE: dict[str, tuple[Callable[[UUID, int], Any], ROW]] = {
     ),
     "note_children": (
         lambda job, lease: t.note_children(job, lease, True, NOW),
-        {"ignore_child_failures": True},
+        {"ignore_child_failures": True, "spawned": True},
     ),
 }
 
@@ -393,9 +403,11 @@ def test_a_row_let_go_before_its_time_waits_for_it(make_job: MakeJob) -> None:
 
 def test_the_first_start_is_remembered_once(make_job: MakeJob) -> None:
     job = make_job(State.DISPATCHED)
-    transitions.note_first_start(job.id, NOW)
-    transitions.note_first_start(job.id, LATER)
-    assert whole(job.id)["first_started_at"] == NOW
+    assert transitions.start(job.id, job.lease, NOW)
+    assert transitions.interrupt(job.id, job.lease, NOW)
+    (again,) = transitions.claim([job.id], WORKER, NOW)
+    assert transitions.start(job.id, again.lease, LATER)
+    assert (whole(job.id)["first_started_at"], whole(job.id)["started_at"]) == (NOW, LATER)
 
 
 def test_only_a_waiting_follower_is_promoted(make_job: MakeJob) -> None:

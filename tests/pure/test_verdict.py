@@ -33,6 +33,7 @@ class Row:
     losses: int = 0
     cancel_reason: str = ""
     preempted_by: UUID | None = None
+    pack: UUID | None = None
     id: UUID = field(default_factory=lambda: UUID(int=1))
 
 
@@ -286,3 +287,15 @@ def test_the_last_progress_is_never_lost(row: Row, ending: Ending, r: Rules, fam
     if ending.progress is not None:
         facts = judge(row, ending, r, family, NOW).facts
         assert (facts["progress_done"], facts["progress_total"], facts["progress_label"]) == ending.progress
+
+
+def test_nobody_is_charged_for_a_pack_that_died() -> None:
+    for whole_worker in (False, True):
+        lost = judge(
+            Row(crashes=99, losses=99, pack=UUID(int=7)),
+            Ending("lost", whole_worker=whole_worker),
+            RULES,
+            Family(),
+            NOW,
+        )
+        assert (lost.move, lost.outcome, lost.facts["solo"]) == ("interrupt", "lost", True)

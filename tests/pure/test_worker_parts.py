@@ -12,7 +12,7 @@ from jobsplatform.celery import settings_of, transport_options
 from jobsplatform.kernel import config
 from jobsplatform.kernel.ids import uuid7
 from tasks.heartbeat import Trust
-from tasks.worker.inflight import parse_key, sender_of
+from tasks.worker.inflight import key_of, parse_key, sender_of
 from tasks.worker.losses import How, Loss, Losses
 from tasks.worker.sender import WORKER_HEADER
 from tasks.worker.watchdog import Appetite
@@ -135,10 +135,15 @@ def test_a_message_names_a_run() -> None:
     assert parse_key([str(KEY[0]), 3], {}) == KEY
 
 
+def test_a_message_of_a_pack_has_no_lease() -> None:
+    assert parse_key([str(KEY[0]), 0], {}) == (KEY[0], 0) == key_of(KEY[0], 0, KEY[0])
+    assert key_of(*KEY, None) == KEY
+
+
 @pytest.mark.parametrize(
     "args",
     [
-        None, "ab", [], [str(KEY[0])], [str(KEY[0]), "3"], [str(KEY[0]), True], [str(KEY[0]), 0],
+        None, "ab", [], [str(KEY[0])], [str(KEY[0]), "3"], [str(KEY[0]), True], [str(KEY[0]), -1],
         [str(KEY[0]), 2**63], [str(KEY[0]), 1.0], ["x", 1], [KEY[0], 1], [None, 1], [str(KEY[0]), 1, 2],
     ],
 )  # fmt: skip

@@ -29,7 +29,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def act(command: PlatformCommand, options: dict[str, Any]) -> None:
     now = clock.now()
-    page = queries.page(chosen(options, now), limit=options["limit"], after=options["after"], payload=options["json"])
+    page = queries.page(
+        chosen(options, now), limit=options["limit"], after=options["after"], payload=options["json"]
+    )
     if options["json"]:
         jobs = [job_output(job) for job in page.jobs]
         json_output.document(command.out, {"jobs": jobs, "next": page.next})

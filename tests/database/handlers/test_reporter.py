@@ -1,6 +1,7 @@
 """Progress, checkpoints and cancels travel beside the handler's own transaction, on a connection of their own."""
 
 import os
+import signal
 import threading
 import traceback
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ from django.db import connection, connections, transaction
 from jobsplatform.kernel import clock, config, events
 from jobsplatform.kernel.db import is_postgres
 from jobsplatform.kernel.errors import CheckpointInTransaction, UnknownName
-from jobsplatform.kernel.loop import wait_until
+from jobsplatform.kernel.loop import Loop, wait_until
 from jobsplatform.kernel.models import Process, Tenant
 from tasks import registry, reporter, transitions
 from tasks.context import Child
@@ -425,6 +426,34 @@ def test_one_thread_serves_all_runs_and_ends_with_its_connection() -> None:
     late = ThreadPort(running_job())  # a new one begins
     late.checkpoint(2)
     late.close()
+
+
+@pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
+def test_children_forked_beside_a_busy_service_thread_do_not_hang() -> None:
+    """On SQLite a fork in the middle of another thread's query leaves the child a mutex locked for ever."""
+
+    class Busy(Loop):
+        name = "busy"
+
+        def step(self) -> bool:
+            return Job.objects.count() >= 0
+
+    busy = Busy()
+    busy.start()
+    try:
+        for _ in range(20):
+            pid = os.fork()
+            if pid == 0:
+                try:
+                    signal.alarm(20)
+                    connections.close_all()
+                    Job.objects.count()
+                    os._exit(0)
+                finally:
+                    os._exit(1)
+            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    finally:
+        assert busy.stop()
 
 
 @pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")

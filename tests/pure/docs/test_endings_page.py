@@ -48,6 +48,7 @@ class Row:
     cancel_reason: str
     max_attempts: int = 3
     preempted_by: UUID | None = None
+    pack: UUID | None = None
     id: Any = field(default_factory=lambda: UUID(int=1))
 
     @property

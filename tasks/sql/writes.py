@@ -1,0 +1,223 @@
+"""The hot writes, many rows a statement: claim, start, complete. Called by ``tasks.transitions`` alone.
+
+One statement each on PostgreSQL, so that a run costs two round trips and a pack a constant number. SQLite lacks
+data-modifying WITH; there the same is done row by row inside one transaction, which costs no round trips.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from jobsplatform.kernel.db import is_postgres
+from tasks.models import Job
+
+# What a run needs to know of its job; the other columns are read when somebody asks for them.
+STARTED = (
+    "id", "app_id", "job_type", "handler_key", "queue", "priority", "state", "params", "data", "checkpoint",
+    "lease", "worker_id", "pack", "solo", "attempt", "failures", "max_attempts", "crashes", "losses", "cancel_reason",
+    "cancel_requested_at", "preempted_by", "due_at", "created_at", "started_at", "first_started_at", "concurrency_key",
+    "dedupe_key", "role", "parent_id", "continuing", "open_end", "user_id", "tenant_id", "request_id", "traceparent",
+    "planned_at", "window_start", "origin", "force", "spawned",
+)  # fmt: skip
+_CLAIMED = "id, lease, app_id, job_type, handler_key, queue, priority, worker_id, pack, state, due_at, tenant_id, solo"
+
+_SET_CLAIMED = """
+    state = 'dispatched', lease = lease + 1, worker_id = %s, pack = %s, dispatched_at = %s, updated_at = %s,
+    revision = revision + 1, preempted_by = NULL
+"""
+_SET_STARTED = """
+    state = 'running', started_at = %s, updated_at = %s, first_started_at = COALESCE(first_started_at, %s),
+    attempt = failures + 1, deadline_at = NULL, reason = '', cause = '', error = '', error_type = '',
+    revision = revision + 1,
+    progress_done = CASE WHEN checkpoint IS NULL AND NOT continuing THEN NULL ELSE progress_done END,
+    progress_total = CASE WHEN checkpoint IS NULL AND NOT continuing THEN NULL ELSE progress_total END,
+    progress_at = CASE WHEN checkpoint IS NULL AND NOT continuing THEN NULL ELSE progress_at END,
+    progress_label = CASE WHEN checkpoint IS NULL AND NOT continuing THEN '' ELSE progress_label END
+"""
+
+
+def _uuid(value: UUID | None) -> Any:
+    return value if value is None or is_postgres() else value.hex
+
+
+def _time(value: datetime | None) -> Any:
+    return connection.ops.adapt_datetimefield_value(value)
+
+
+def _skip_locked() -> str:
+    return "FOR UPDATE SKIP LOCKED" if is_postgres() else ""
+
+
+def _marks(values: Sequence[Any]) -> str:
+    return ", ".join(["%s"] * len(values))
+
+
+def claim(job_ids: Sequence[UUID], worker_id: UUID, now: datetime) -> list[Job]:
+    """Claim these rows, except those that somebody else holds locked."""
+    if not job_ids:
+        return []
+    sql = f"""
+        UPDATE tasks_job SET {_SET_CLAIMED}
+        WHERE state = 'pending' AND hold = '' AND id IN (
+            SELECT id FROM tasks_job WHERE id IN ({_marks(job_ids)}) AND state = 'pending' AND hold = ''
+            ORDER BY id {_skip_locked()}
+        ) RETURNING {_CLAIMED}"""
+    at = _time(now)
+    return list(Job.objects.raw(sql, [_uuid(worker_id), None, at, at, *map(_uuid, job_ids)]))
+
+
+def claim_pack(first: Job, pack: UUID, size: int, now: datetime) -> int:
+    """Put a claimed job and up to ``size - 1`` claimable ones of its kind into one pack; how many it holds."""
+    at, worker = _time(now), _uuid(first.worker_id)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"""UPDATE tasks_job SET {_SET_CLAIMED}
+            WHERE state = 'pending' AND hold = '' AND id IN (
+                SELECT id FROM tasks_job
+                WHERE state = 'pending' AND hold = '' AND queue = %s AND handler_key = %s AND priority = %s
+                    AND tenant_id = %s AND concurrency_key = '' AND NOT solo
+                ORDER BY due_at, id LIMIT %s {_skip_locked()}
+            )""",
+            [
+                worker,
+                _uuid(pack),
+                at,
+                at,
+                first.queue,
+                first.handler_key,
+                first.priority,
+                first.tenant_id,
+                size - 1,
+            ],
+        )
+        more: int = cursor.rowcount
+        if more:
+            cursor.execute(
+                "UPDATE tasks_job SET pack = %s WHERE id = %s AND state = 'dispatched' AND lease = %s",
+                [_uuid(pack), _uuid(first.id), first.lease],
+            )
+    return more + 1 if more else 1
+
+
+def start(job_id: UUID, lease: int, worker_id: UUID | None, now: datetime) -> Job | None:
+    """Start one run; the row as it is now, or None when its lease is not the one that waits to be started."""
+    mine = "AND worker_id = %s" if worker_id is not None else ""
+    sql = f"""
+        UPDATE tasks_job SET {_SET_STARTED}
+        WHERE id = %s AND state = 'dispatched' AND lease = %s {mine} RETURNING {", ".join(STARTED)}"""
+    at = _time(now)
+    values = [at, at, at, _uuid(job_id), lease]
+    found = list(Job.objects.raw(sql, [*values, _uuid(worker_id)] if mine else values))
+    return found[0] if found else None
+
+
+def start_pack(pack: UUID, worker_id: UUID, most: int, now: datetime) -> list[Job]:
+    """Start up to ``most`` runs of a pack that this worker was sent, oldest first."""
+    sql = f"""
+        UPDATE tasks_job SET {_SET_STARTED}
+        WHERE state = 'dispatched' AND pack = %s AND id IN (
+            SELECT id FROM tasks_job WHERE state = 'dispatched' AND worker_id = %s AND pack = %s
+            ORDER BY due_at, id LIMIT %s {"FOR UPDATE" if is_postgres() else ""}
+        ) RETURNING {", ".join(STARTED)}"""
+    at = _time(now)
+    params = [at, at, at, _uuid(pack), _uuid(worker_id), _uuid(pack), most]
+    return sorted(Job.objects.raw(sql, params), key=lambda job: (job.due_at, job.id))
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """One run to be written as completed. ``result`` is JSON text or None; ``keep``: the job's retention."""
+
+    job_id: UUID
+    lease: int
+    result: str | None
+    count: int | None
+    started_at: datetime
+    ended_at: datetime
+    keep: timedelta | None
+
+
+def to_json(value: Any) -> str | None:
+    """A checked JSON value as it is stored; None is stored as no value."""
+    return None if value is None else json.dumps(value)
+
+
+_COMPLETE = """
+WITH v AS (
+    SELECT * FROM unnest(%s::uuid[], %s::bigint[], %s::text[], %s::bigint[], %s::timestamptz[], %s::timestamptz[],
+        %s::timestamptz[]) AS v(id, lease, result, count, started_at, ended_at, purge_at)
+), done AS (
+    UPDATE tasks_job j SET state = 'completed', hold = '', result = v.result::jsonb, started_at = v.started_at,
+        finished_at = v.ended_at, updated_at = v.ended_at, purge_at = v.purge_at, worker_id = NULL, pack = NULL,
+        deadline_at = NULL, open_end = false, error = '', error_type = '', reason = '', revision = j.revision + 1
+    FROM v WHERE j.id = v.id AND j.lease = v.lease AND j.state = 'running' AND j.cancel_reason = '' AND NOT j.spawned
+    RETURNING j.id, j.lease, j.attempt, v.started_at, v.ended_at, v.count
+)
+INSERT INTO tasks_jobattempt (job_id, lease, number, outcome, reason, cause, worker_id, worker, started_at,
+    finished_at, count, error_type, error, traceback)
+SELECT id, lease, attempt, 'complete', '', '', %s, %s, started_at, ended_at, count, '', '', '' FROM done
+RETURNING job_id
+"""
+
+
+def complete(runs: Sequence[Completed], worker_id: UUID | None, worker: str) -> set[UUID]:
+    """Write completed runs and their attempts; the jobs that were still theirs to complete, and not cancelled."""
+    if not runs:
+        return set()
+    ordered = sorted(runs, key=lambda run: run.job_id)
+    if not is_postgres():
+        return _complete_one_by_one(ordered, worker_id, worker)
+    columns: list[list[Any]] = [
+        [run.job_id for run in ordered],
+        [run.lease for run in ordered],
+        [run.result for run in ordered],
+        [run.count for run in ordered],
+        [run.started_at for run in ordered],
+        [run.ended_at for run in ordered],
+        [run.ended_at + run.keep if run.keep is not None else None for run in ordered],
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(_COMPLETE, [*columns, worker_id, worker])
+        return {job_id for (job_id,) in cursor.fetchall()}
+
+
+@contextmanager
+def _one_transaction() -> Iterator[None]:
+    if connection.in_atomic_block:
+        yield
+    else:
+        with transaction.atomic():
+            yield
+
+
+def _complete_one_by_one(runs: Sequence[Completed], worker_id: UUID | None, worker: str) -> set[UUID]:
+    done = set()
+    with _one_transaction(), connection.cursor() as cursor:
+        for run in runs:
+            purge_at = run.ended_at + run.keep if run.keep is not None else None
+            started, ended = _time(run.started_at), _time(run.ended_at)
+            cursor.execute(
+                """UPDATE tasks_job SET state = 'completed', hold = '', result = %s, started_at = %s, finished_at = %s,
+                    updated_at = %s, purge_at = %s, worker_id = NULL, pack = NULL, deadline_at = NULL,
+                    open_end = false, error = '', error_type = '', reason = '', revision = revision + 1
+                WHERE id = %s AND lease = %s AND state = 'running' AND cancel_reason = '' AND NOT spawned""",
+                [run.result, started, ended, ended, _time(purge_at), _uuid(run.job_id), run.lease],
+            )
+            if cursor.rowcount:
+                done.add(run.job_id)
+                cursor.execute(
+                    """INSERT INTO tasks_jobattempt (job_id, lease, number, outcome, reason, cause, worker_id, worker,
+                        started_at, finished_at, count, error_type, error, traceback)
+                    SELECT id, lease, attempt, 'complete', '', '', %s, %s, %s, %s, %s, '', '', ''
+                    FROM tasks_job WHERE id = %s""",
+                    [_uuid(worker_id), worker, started, ended, run.count, _uuid(run.job_id)],
+                )
+    return done
