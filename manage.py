@@ -4,13 +4,19 @@
 import os
 import sys
 
-from django.core.management import execute_from_command_line
+INTERRUPTED = 130
 
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "jobsplatform.settings")
+    # Imported here, so that a Ctrl-C while everything is being loaded is caught as well.
+    from django.core.management import execute_from_command_line
+
     execute_from_command_line(sys.argv)
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)

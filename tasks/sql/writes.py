@@ -1,5 +1,8 @@
 """The hot writes, many rows a statement: claim, start, complete. Called by ``tasks.transitions`` alone.
 
+What is to be written is picked in a materialised WITH: PostgreSQL may run a plain subquery with LIMIT and
+SKIP LOCKED once for each row, and then writes more rows than the limit.
+
 One statement each on PostgreSQL, so that a run costs two round trips and a pack a constant number. SQLite lacks
 data-modifying WITH; there the same is done row by row inside one transaction, which costs no round trips.
 """
@@ -65,13 +68,13 @@ def claim(job_ids: Sequence[UUID], worker_id: UUID, now: datetime) -> list[Job]:
     if not job_ids:
         return []
     sql = f"""
-        UPDATE tasks_job SET {_SET_CLAIMED}
-        WHERE state = 'pending' AND hold = '' AND id IN (
+        WITH picked AS MATERIALIZED (
             SELECT id FROM tasks_job WHERE id IN ({_marks(job_ids)}) AND state = 'pending' AND hold = ''
             ORDER BY id {_skip_locked()}
-        ) RETURNING {_CLAIMED}"""
+        )
+        UPDATE tasks_job SET {_SET_CLAIMED} WHERE id IN (SELECT id FROM picked) RETURNING {_CLAIMED}"""
     at = _time(now)
-    return list(Job.objects.raw(sql, [_uuid(worker_id), None, at, at, *map(_uuid, job_ids)]))
+    return list(Job.objects.raw(sql, [*map(_uuid, job_ids), _uuid(worker_id), None, at, at]))
 
 
 def claim_pack(first: Job, pack: UUID, size: int, now: datetime) -> int:
@@ -79,26 +82,19 @@ def claim_pack(first: Job, pack: UUID, size: int, now: datetime) -> int:
     at, worker = _time(now), _uuid(first.worker_id)
     with connection.cursor() as cursor:
         cursor.execute(
-            f"""UPDATE tasks_job SET {_SET_CLAIMED}
-            WHERE state = 'pending' AND hold = '' AND id IN (
+            f"""WITH picked AS MATERIALIZED (
                 SELECT id FROM tasks_job
                 WHERE state = 'pending' AND hold = '' AND queue = %s AND handler_key = %s AND priority = %s
                     AND tenant_id = %s AND concurrency_key = '' AND NOT solo
                 ORDER BY due_at, id LIMIT %s {_skip_locked()}
-            )""",
+            )
+            UPDATE tasks_job SET {_SET_CLAIMED} WHERE id IN (SELECT id FROM picked) RETURNING id""",
             [
-                worker,
-                _uuid(pack),
-                at,
-                at,
-                first.queue,
-                first.handler_key,
-                first.priority,
-                first.tenant_id,
-                size - 1,
+                *[first.queue, first.handler_key, first.priority, first.tenant_id, size - 1],
+                *[worker, _uuid(pack), at, at],
             ],
         )
-        more: int = cursor.rowcount
+        more = len(cursor.fetchall())  # SQLite's driver counts no rows of a statement that begins with WITH
         if more:
             cursor.execute(
                 "UPDATE tasks_job SET pack = %s WHERE id = %s AND state = 'dispatched' AND lease = %s",
@@ -122,13 +118,13 @@ def start(job_id: UUID, lease: int, worker_id: UUID | None, now: datetime) -> Jo
 def start_pack(pack: UUID, worker_id: UUID, most: int, now: datetime) -> list[Job]:
     """Start up to ``most`` runs of a pack that this worker was sent, oldest first."""
     sql = f"""
-        UPDATE tasks_job SET {_SET_STARTED}
-        WHERE state = 'dispatched' AND pack = %s AND id IN (
+        WITH picked AS MATERIALIZED (
             SELECT id FROM tasks_job WHERE state = 'dispatched' AND worker_id = %s AND pack = %s
             ORDER BY due_at, id LIMIT %s {"FOR UPDATE" if is_postgres() else ""}
-        ) RETURNING {", ".join(STARTED)}"""
+        )
+        UPDATE tasks_job SET {_SET_STARTED} WHERE id IN (SELECT id FROM picked) RETURNING {", ".join(STARTED)}"""
     at = _time(now)
-    params = [at, at, at, _uuid(pack), _uuid(worker_id), _uuid(pack), most]
+    params = [_uuid(worker_id), _uuid(pack), most, at, at, at]
     return sorted(Job.objects.raw(sql, params), key=lambda job: (job.due_at, job.id))
 
 

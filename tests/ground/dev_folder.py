@@ -19,7 +19,7 @@ case "$*" in
         [ -z "${NO_UV:-}" ] || exit 1
         cp fake-uv "${0%/*}/uv"
         ;;
-    *"-m pip install"*) echo "pip $*" >>calls ;;
+    *"-m pip install"*) echo "pip $*" >>calls; [ -z "${PIP_FAILS:-}" ] || exit 1 ;;
     *) exec "REAL" "$@" ;;
 esac
 """
@@ -27,6 +27,7 @@ esac
 _UV = """#!/bin/sh
 [ "$1" != --version ] || exit 0
 echo "uv $*" >>calls
+echo "$UV_SYSTEM_CERTS" >certificates
 [ -z "${UV_WAITS_FOR:-}" ] || cat "$UV_WAITS_FOR" >/dev/null
 [ -z "${UV_FAILS:-}" ] || exit 1
 """

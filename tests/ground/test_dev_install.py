@@ -46,7 +46,7 @@ def test_a_changed_lock_is_installed(dev: DevFolder) -> None:
 
 
 def test_a_failed_installation_says_so_and_is_gone_on_with(dev: DevFolder) -> None:
-    failed = dev.run("manage", UV_FAILS="1")
+    failed = dev.run("manage", UV_FAILS="1", PIP_FAILS="1")
     assert failed.returncode == 3
     assert failed.stdout == ""
     assert "run the same command again" in failed.stderr
@@ -80,6 +80,21 @@ def test_without_uv_pip_installs_the_same_lock_by_hash(dev: DevFolder) -> None:
     last = dev.calls()[-1]
     assert last.startswith("pip -m pip install")
     assert last.endswith("--require-hashes --only-binary :all: -r requirements.lock")
+
+
+def test_where_uv_fails_pip_installs_the_same_lock_by_hash(dev: DevFolder) -> None:
+    """An index or a certificate that only pip's own configuration names."""
+    done = dev.run("manage", UV_FAILS="1")
+    assert done.returncode == 0
+    assert "pip tries" in done.stderr
+    uv, pip = dev.calls()[-2:]
+    assert uv == INSTALL
+    assert pip.endswith("--require-hashes --only-binary :all: -r requirements.lock")
+
+
+def test_uv_trusts_the_certificates_of_the_system(dev: DevFolder) -> None:
+    dev.run("manage")
+    assert (dev.folder / "certificates").read_text() == "true\n"
 
 
 def test_a_missing_lock_is_told_in_one_line(dev: DevFolder) -> None:

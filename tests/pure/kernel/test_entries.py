@@ -94,3 +94,13 @@ def test_check_refuses_an_unsafe_cloud_with_ids_and_hints(tmp_path: Path) -> Non
 def test_zone_rules_come_from_the_pinned_package(tmp_path: Path) -> None:
     code = "import jobsplatform.settings, zoneinfo; print(zoneinfo.TZPATH)"
     assert run("-c", code, DATA_DIR=str(tmp_path), PYTHONTZPATH="/usr/share/zoneinfo").stdout == "()\n"
+
+
+def test_ctrl_c_while_everything_is_loaded_ends_without_a_traceback(tmp_path: Path) -> None:
+    package = tmp_path / "slowapp"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    # Stands for a Ctrl-C in the middle of the imports.
+    (package / "jobs.py").write_text("raise KeyboardInterrupt\n")
+    done = run("manage.py", "jobs", "list", APPS="slowapp", PYTHONPATH=f"{ROOT}:{tmp_path}")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
