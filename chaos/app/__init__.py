@@ -1,0 +1,1 @@
+"""A user's Django app whose handlers write down what they do."""

@@ -1,0 +1,81 @@
+"""Processes die."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from chaos.faults.base import Fault
+from chaos.scene import Scene
+from tasks.states import State
+
+
+def kill_children(scene: Scene) -> None:
+    """SIGKILL processes of the pools, one after the other."""
+    with scene.flow():
+        for _ in range(4):
+            scene.rest(2.5)
+            if pid := scene.until(lambda: busy_child(scene), "some process works"):
+                os.kill(pid, signal.SIGKILL)
+        scene.rest(2.5)
+    scene.settle()
+    scene.tell(f"4 killed, {scene.lost_since_begin()} runs lost")
+
+
+def busy_child(scene: Scene) -> int | None:
+    """A pool process that works on a job of this fault right now, by the file."""
+    jobs = {str(job_id) for job_id in scene.accepted.jobs}
+    alive = {child.pid for worker in scene.fleet.workers.values() for child in worker.children}
+    runs = [run for found in scene.ledger.runs(jobs).values() for run in found]
+    pids = sorted({run.last.pid for run in runs if run.unfinished and run.last.what != "spawned"} & alive)
+    return scene.rng.choice(pids) if pids else None
+
+
+def kill_worker(scene: Scene) -> None:
+    """SIGKILL a worker with 20 running jobs."""
+    go = scene.servers.folder / f"{scene.name}.go"
+    scene.fleet.start("big", slots=20)
+    gates = scene.accepted.many(20 + 8, "gate", go=str(go))
+    big = scene.fleet.workers["big"]
+    scene.mark("started")
+    mine = scene.until(lambda: big.process_id, "the worker has a row")
+
+    def busy() -> bool:
+        victims = running(scene, mine)
+        return len(victims) == 20 and len(scene.ledger.runs({str(job_id) for job_id in victims})) == 20
+
+    scene.until(busy, "20 jobs run")
+    scene.mark("busy")
+    with scene.flow():
+        victims = running(scene, mine)
+        big.send(signal.SIGKILL)
+        big.process.wait()
+        scene.until(lambda: not running(scene, mine), "its jobs are taken back")
+        scene.mark("back")
+        go.touch()
+    scene.settle()
+    scene.mark("settled")
+    scene.fleet.kill("big")
+    scene.mark("killed")
+    losses = [scene.job(job_id).losses for job_id in victims]
+    scene.require(sum(losses) <= 20, f"losses counted: {losses}")
+    scene.tell(f"{len(victims)} running, all run again elsewhere")
+    scene.require(len(victims) == 20, f"{len(victims)} jobs ran, not 20")
+    again = sum(len(scene.ledger.runs({str(job_id)})[str(job_id)]) > 1 for job_id in victims)
+    scene.require(again == 20, f"{again} of 20 ran again")
+    scene.require(
+        all(scene.job(job_id).state == State.COMPLETED for job_id in gates), "a gate did not complete"
+    )
+
+
+def running(scene: Scene, process_id: object) -> list[object]:
+    from tasks.models import Job
+
+    rows = Job.objects.filter(worker_id=process_id, state=State.RUNNING, job_type="chaos.gate")
+    return list(rows.values_list("id", flat=True))
+
+
+FAULTS = (
+    Fault("child-killed", "a pool process killed at random: its job is back at once", kill_children),
+    Fault("worker-killed", "a worker killed with 20 running: others run them again", kill_worker),
+)

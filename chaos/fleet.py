@@ -1,0 +1,164 @@
+"""The worker and web processes of the platform under fire."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterable
+from urllib.error import HTTPError, URLError
+from urllib.request import urlopen
+
+import psutil
+
+from chaos import ledger
+from chaos.platform import Servers
+from tests.flows.processes import Command, Worker, until
+
+ENTRY = "CHAOS_ENTRY"
+"""Environment variable of a worker: what ``chaos.entry`` changes in it before it starts."""
+
+WEB_SECONDS = 0.5
+
+
+class Fleet:
+    """Workers by name, and one web process. Started ones are ready; all end with the fleet."""
+
+    def __init__(self, servers: Servers) -> None:
+        self._servers = servers
+        self._count = 0
+        self.workers: dict[str, Worker] = {}
+        self.web = Web(servers)
+
+    def launch(
+        self,
+        name: str,
+        *arguments: str,
+        slots: int = 4,
+        proxied: bool = False,
+        entry: str = "",
+        **settings: str,
+    ) -> Worker:
+        """Start a worker and do not wait for it. ``entry``: see ``chaos.entry``."""
+        self._count += 1
+        environment = {**self._servers.environment(proxied=proxied), **settings, ENTRY: entry}
+        log = self._servers.folder / f"{self._count:02}-{name}.log"
+        words = ("-c", str(slots), "-n", f"{name}@chaos", *arguments)
+        worker = Worker(log, environment, words, "chaos.entry" if entry else "jobsplatform")
+        self.workers[name] = worker
+        return worker
+
+    def start(self, name: str, *arguments: str, **options: object) -> Worker:
+        """Start a worker and wait until it takes jobs."""
+        worker = self.launch(name, *arguments, **options)  # type: ignore[arg-type]
+        worker.wait_ready()
+        return worker
+
+    def kill(self, name: str) -> None:
+        """End a worker and its children at once."""
+        self.workers.pop(name).kill()
+
+    def leave(self, names: Iterable[str]) -> list[int]:
+        """Ask workers to end, all together; their exit codes."""
+        leaving = [self.workers.pop(name) for name in names]
+        for worker in leaving:
+            worker.send(signal.SIGTERM)
+        codes = [worker.exit_code(self._servers.scale.patience) for worker in leaving]
+        for worker in leaving:
+            worker.kill()
+        return codes
+
+    def close(self) -> None:
+        for name in list(self.workers):
+            self.kill(name)
+        self.web.close()
+
+
+class Web:
+    """The web process, asked all the time whether it lives."""
+
+    def __init__(self, servers: Servers) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self._port = int(probe.getsockname()[1])
+        command = [
+            sys.executable,
+            "-m",
+            "uvicorn",
+            "jobsplatform.asgi:application",
+            "--port",
+            str(self._port),
+        ]
+        self._process = Command(servers.folder / "web.log", servers.environment(), command)
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="web watch", daemon=True)
+        self.silent: list[str] = []
+        """Every time that it did not say that it lives, and why."""
+
+    def wait_ready(self) -> None:
+        until(lambda: self._get("/health/live")[0] == 200)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        while not self._stopping.wait(WEB_SECONDS):
+            status, text = self._get("/health/live")
+            if status != 200:
+                self.silent.append(f"/health/live: {status} {text[:80]}")
+
+    def metrics(self) -> str:
+        """The page of numbers. Raises TimeoutError when it does not come."""
+        return until(
+            lambda: text if (answer := self._get("/metrics"))[0] == 200 and (text := answer[1]) else ""
+        )
+
+    def rejects(self) -> int:
+        """Late writes that were refused so far, as the page counts them."""
+        name = "jobsplatform_stale_lease_rejects_total"
+        return int(
+            sum(
+                float(line.rpartition(" ")[2])
+                for line in self.metrics().splitlines()
+                if line.startswith(name)
+            )
+        )
+
+    def ready(self) -> int:
+        """The status of the readiness page; 0 when it does not answer within 10 seconds."""
+        return self._get("/health/ready", 10)[0]
+
+    def _get(self, path: str, seconds: float = 5) -> tuple[int, str]:
+        try:
+            with urlopen(f"http://127.0.0.1:{self._port}{path}", timeout=seconds) as answer:
+                return int(answer.status), answer.read().decode()
+        except HTTPError as error:
+            return error.code, ""
+        except (URLError, OSError) as error:
+            return 0, str(error)
+
+    def close(self) -> None:
+        self._stopping.set()
+        self._process.kill()
+
+
+def freeze(pids: Iterable[int]) -> None:
+    """Stop processes as they are, and note it."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+        ledger.append("frozen", "-", 0, 0, pid)
+
+
+def thaw(pids: Iterable[int]) -> None:
+    """Let them go on."""
+    for pid in pids:
+        ledger.append("thawed", "-", 0, 0, pid)
+        try:
+            os.kill(pid, signal.SIGCONT)
+        except ProcessLookupError:
+            pass  # it was killed meanwhile
+
+
+def family(worker: Worker) -> list[int]:
+    """A worker's process and its children's."""
+    return [worker.pid, *(child.pid for child in psutil.Process(worker.pid).children(recursive=True))]

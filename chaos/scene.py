@@ -1,0 +1,131 @@
+"""One fault: what it may do, what it demands, and what came of it."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+from uuid import UUID
+
+import psycopg
+from django.db import DatabaseError, connections
+
+from chaos.agreement import Agreement
+from chaos.fleet import Fleet
+from chaos.flow import Accepted, Flow
+from chaos.platform import Servers
+from jobsplatform.kernel.loop import wait_until
+from jobsplatform.kernel.models import Process
+from tasks.models import Job, JobAttempt
+from tasks.states import FINAL
+
+T = TypeVar("T")
+
+
+@dataclass
+class Scene:
+    """What a fault works with. Lengths are given unscaled to ``rest``, in real seconds elsewhere."""
+
+    name: str
+    servers: Servers
+    fleet: Fleet
+    rng: random.Random
+    accepted: Accepted = field(init=False)
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self.accepted = Accepted(self.name)
+        self.scale = self.servers.scale
+        self.ledger = self.servers.ledger
+        self._silent = len(self.fleet.web.silent)
+
+    # -- what a fault says -------------------------------------------------------------------------------
+
+    def require(self, holds: bool, otherwise: str) -> None:
+        """Note a broken promise unless it holds."""
+        if not holds:
+            self.problems.append(otherwise)
+
+    def mark(self, words: str) -> None:
+        print(f"   {time.monotonic() - self.began:6.2f} {words}", flush=True)
+
+    def tell(self, words: str) -> None:
+        """Something worth a word in the table."""
+        self.notes.append(words)
+
+    # -- what it does ------------------------------------------------------------------------------------
+
+    def rest(self, seconds: float) -> None:
+        """Let things happen for so long, unscaled."""
+        threading.Event().wait(self.scale(seconds))
+
+    def until(self, predicate: Callable[[], T], what: str) -> T | None:
+        """Wait for a condition; its answer. None, and a broken promise, when it does not come."""
+        try:
+            return wait_until(lambda: _asked(predicate), self.scale.patience, every=0.05)
+        except TimeoutError:
+            self.problems.append(f"{what}: not within {self.scale.patience:.0f} s")
+            return None
+
+    @contextmanager
+    def flow(self, queue: str = "default") -> Iterator[None]:
+        """Jobs of every kind flow meanwhile."""
+        flow = Flow(self.accepted, random.Random(self.rng.random()), self.scale, queue)
+        flow.start()
+        try:
+            yield
+        finally:
+            flow.stop()
+
+    def settle(self) -> None:
+        """Wait until every job has ended."""
+        self.until(lambda: not self.open(), "every job ends")
+
+    # -- what it looks at --------------------------------------------------------------------------------
+
+    def open(self) -> int:
+        """Jobs of this fault that have not ended."""
+        return Job.objects.filter(user_id=self.name).exclude(state__in=sorted(FINAL)).count()
+
+    def job(self, job_id: UUID) -> Job:
+        return Job.objects.get(id=job_id)
+
+    def lost_since_begin(self) -> int:
+        """Runs of this fault that were taken back from a worker that was declared dead."""
+        return JobAttempt.objects.filter(job__user_id=self.name, outcome__in=["lose", "crash"]).count()
+
+    def declared_dead(self, pids: set[int]) -> int:
+        """How many incarnations of these processes others took for dead."""
+        return Process.objects.filter(pid__in=pids, role="worker", lost_at__isnull=False).count()
+
+    def sql(self, statement: str, *values: object) -> list[tuple[object, ...]]:
+        """Rows of a statement on a session of its own."""
+        with psycopg.connect(self.servers.postgres.url_of("postgres"), autocommit=True) as session:
+            cursor = session.execute(statement.encode(), values)
+            return cursor.fetchall() if cursor.description else []
+
+    def judge(self) -> None:
+        """After everything has ended: compare rows and file, and look at those who must have lived."""
+        agreement = Agreement(self.accepted, self.ledger, self.scale)
+        self.problems += agreement.problems()
+        self.jobs = len(agreement.rows)
+        self.runs = sum(len(runs) for runs in agreement.runs.values())
+        self.problems += self.fleet.web.silent[self._silent :][:1]
+        for name, worker in self.fleet.workers.items():
+            code = worker.process.poll()
+            self.require(code is None, f"worker {name} has ended with {code}: {worker.output[-200:]!r}")
+
+
+def _asked(predicate: Callable[[], T]) -> T | None:
+    """Its answer; None while the database is away."""
+    try:
+        return predicate()
+    except DatabaseError:
+        connections.close_all()
+        return None
