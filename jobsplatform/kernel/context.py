@@ -10,8 +10,6 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from structlog import contextvars as log_context
-
 from jobsplatform.kernel.ids import uuid7
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+=@-]{0,99}\Z")
@@ -30,6 +28,18 @@ class Context:
     user_id: str = ""
     method: str = ""
     route: str = ""
+
+    def log_facts(self) -> dict[str, str]:
+        """What each log line inside carries: the facts that are known."""
+        facts = {
+            "request_id": self.request_id,
+            "trace_id": self.trace_id,
+            "tenant_id": self.tenant_id,
+            "user_id": self.user_id,
+            "method": self.method,
+            "route": self.route,
+        }
+        return {name: value for name, value in facts.items() if value}
 
     @property
     def trace_id(self) -> str:
@@ -78,20 +88,15 @@ def fresh(**facts: str) -> Iterator[Context]:
 
 @contextmanager
 def use(context: Context) -> Iterator[Context]:
-    """Put ``context`` in force for a block, as it was frozen into a job's row."""
+    """Put ``context`` in force for a block, as it was frozen into a job's row.
+
+    It replaces the outer one as a whole: what it leaves empty does not shine through.
+    """
     token = _current.set(context)
-    lines = {name: getattr(context, name) for name in ("request_id", "trace_id", "tenant_id", "user_id")}
-    lines |= {"method": context.method, "route": context.route}
-    # A context replaces the outer one as a whole: what it leaves empty must not shine through.
-    before = log_context.get_contextvars()
-    log_context.unbind_contextvars(*lines)
-    log_context.bind_contextvars(**{name: value for name, value in lines.items() if value})
     try:
         yield context
     finally:
         _current.reset(token)
-        log_context.unbind_contextvars(*lines)
-        log_context.bind_contextvars(**{name: before[name] for name in lines if name in before})
 
 
 def new_request_id() -> str:

@@ -15,6 +15,7 @@ import structlog
 from celery.signals import setup_logging
 from structlog import contextvars as log_context
 
+from jobsplatform.kernel import context
 from jobsplatform.telemetry import redact
 from jobsplatform.telemetry.batching import BatchingHandler
 
@@ -68,7 +69,9 @@ def line(record: logging.LogRecord, formatter: logging.Formatter) -> dict[str, A
         "event": redact.text(record.getMessage()),
     }
     if given is None or "request_id" not in given:
-        facts |= log_context.get_contextvars()
+        facts |= context.current().log_facts()
+    if given is None:
+        facts |= log_context.get_contextvars()  # structlog's own loggers bring theirs along
     if given:
         facts |= redact.fields(given)
     facts["logger"] = record.name
