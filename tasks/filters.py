@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
@@ -108,7 +108,11 @@ def _types(types: tuple[str, ...], app_id: str | None) -> dict[str, Any]:
 
 def _read(name: str, value: Any) -> Any:
     if name in ("ids", "types", "states"):
-        items = [value] if isinstance(value, (str, UUID)) else list(value)
+        items = [value] if isinstance(value, (str, UUID)) else value
+        if not isinstance(items, Collection) or isinstance(items, Mapping):
+            raise InvalidInput(f"{name}: expected a list, got {shown(value)}.")
+        if not items:  # taken for "no condition" it would match every job
+            raise InvalidInput(f"{name}: expected at least one, got none; leave it out to mean all.")
         return tuple({"ids": read_id, "types": _type, "states": read_state}[name](item) for item in items)
     if name == "parent":
         return read_id(value)

@@ -71,7 +71,7 @@ def chosen(options: Mapping[str, Any], now: datetime) -> JobFilter:
         "types": types,
         "app_id": names.app(app_id, now) if app_id is not None else None,
         "tenant_id": options.get("tenant"),
-        "queue": names.queue(options["queue"], now) if options.get("queue") else None,
+        "queue": names.queue(options["queue"], now) if options.get("queue") is not None else None,
         "parent": options.get("parent"),
         "user": options.get("user"),
         "dedupe_key": options.get("dedupe_key"),
@@ -81,7 +81,7 @@ def chosen(options: Mapping[str, Any], now: datetime) -> JobFilter:
         "data": _data(options.get("data") or ()),
     }
     for name in _TIMES:
-        if options.get(name):
+        if options.get(name) is not None:
             values[name] = arguments.instant(options[name], now, past=True)
     return JobFilter.from_mapping(
         {name: value for name, value in values.items() if value not in (None, [], {})}

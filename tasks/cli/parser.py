@@ -12,6 +12,9 @@ from django.core.management.base import CommandParser
 from jobsplatform.kernel.errors import InvalidInput, did_you_mean
 from tasks.cli.exits import WRONG_USE, Refused, one_line
 
+MAY_BE_EMPTY = frozenset({"app", "tenant"})
+"""Here an empty text says something: the host's own app, the global tenant."""
+
 
 class Parser(CommandParser):
     """argparse without abbreviations. Errors: ``Refused`` in code, one line and exit code 2 in a shell."""
@@ -34,7 +37,33 @@ class Parser(CommandParser):
         for value in _texts(vars(parsed).values()):
             if not storable(value):
                 self.error(f"The argument {value!r} is not UTF-8 text.")
+        empty = self._left_empty(parsed)
+        if empty is not None:
+            self.error(f"{empty} is empty. Leave it out, or say which.")
         return parsed
+
+    def _left_empty(self, parsed: Any) -> str | None:
+        """An option that was given an empty text, as an unset variable in a script does: dropped, it would mean
+        all of them, at once, or for ever."""
+        for action in self._chosen_actions(parsed):
+            value = getattr(parsed, action.dest, None)
+            if (
+                action.option_strings
+                and value == ""
+                and action.default != ""
+                and action.dest not in MAY_BE_EMPTY
+            ):
+                return action.option_strings[0]
+        return None
+
+    def _chosen_actions(self, parsed: Any) -> Iterable[argparse.Action]:
+        """The arguments of this parser and of the subcommand that was chosen."""
+        for action in self._actions:
+            yield action
+            if isinstance(action, argparse._SubParsersAction):
+                chosen = action.choices.get(getattr(parsed, action.dest, None) or "")
+                if chosen is not None:
+                    yield from chosen._chosen_actions(parsed)
 
     def _about_unknown(self, argument: str, parsed: Any) -> str:
         if not argument.startswith("-"):
@@ -44,12 +73,8 @@ class Parser(CommandParser):
 
     def _options_with(self, parsed: Any) -> set[str]:
         """Long options of this parser and of the subcommand that was chosen."""
-        known = {option for option in self._option_string_actions if option.startswith("--")}
-        for action in self._actions:
-            if isinstance(action, argparse._SubParsersAction):
-                chosen = action.choices.get(getattr(parsed, action.dest, None) or "")
-                known |= chosen._options_with(parsed) if chosen is not None else set()
-        return known
+        names = (name for action in self._chosen_actions(parsed) for name in action.option_strings)
+        return {name for name in names if name.startswith("--")}
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:

@@ -137,3 +137,11 @@ def test_what_cannot_be_searched_for_is_refused(jobs: HandPlatform, data: Any) -
     with pytest.raises(InvalidInput):
         JobFilter.from_mapping({"data": data})
     assert Job.objects.count() == 0, "the transaction is whole"
+
+
+@pytest.mark.parametrize(
+    "given", [{"ids": []}, {"types": ()}, {"states": []}, {"ids": 5}, {"states": {"failed": 1}}]
+)
+def test_an_empty_list_is_not_taken_for_all_jobs(jobs: HandPlatform, given: Any) -> None:
+    with pytest.raises(InvalidInput):
+        JobFilter.from_mapping(given)

@@ -87,7 +87,7 @@ def _request(options: dict[str, Any]) -> JobRequest:
         job_type,
         params.gather(options["params"], options["param"], schema),
         app_id=app_id,
-        run_after=arguments.instant(after, now) if after else None,
+        run_after=arguments.instant(after, now) if after is not None else None,
         priority=options["priority"],
         queue=_queue(options["queue"]),
         dedupe_key=options["dedupe_key"],

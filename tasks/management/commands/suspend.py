@@ -36,7 +36,8 @@ class Command(PlatformCommand):
             _refuse_without_scope(options)
             self._list(as_json=options["json"])
             return
-        expires = arguments.instant(options["expires"], now) if options["expires"] else None
+        given = options["expires"]
+        expires = arguments.instant(given, now) if given is not None else None
         if expires is not None and expires <= now:
             raise InvalidInput(f"--expires {options['expires']} is not in the future.")
         made = control.suspend(
