@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+from django.db.models.base import ModelState
+
 from jobsplatform.kernel import config, context
 from jobsplatform.kernel.errors import InvalidInput, TenantForbidden
 from jobsplatform.kernel.ids import uuid7
@@ -135,6 +137,19 @@ def gate_tenant(tenant_id: str, known: TenantStates) -> Hold:
     return Hold.TENANT if state == Tenant.State.SUSPENDED else Hold.NONE
 
 
+_BLANK = {
+    name: value for name, value in Job().__dict__.items() if name not in ("_state", "id", "params", "data")
+}
+
+
+def _new_job(**values: Any) -> Job:
+    """An unsaved job: what ``Job(**values)`` makes, at a tenth of its cost, which a bulk would feel."""
+    job = Job.__new__(Job)
+    job.__dict__.update(_BLANK, data={}, _state=ModelState())
+    job.__dict__.update(values)
+    return job
+
+
 def to_row(request: JobRequest, now: datetime, tenants: TenantStates) -> Job:
     """The job row of a request, not yet stored. Raises UnknownName, ParamsInvalid, InvalidInput, TenantForbidden."""
     settings = config.get().tasks
@@ -150,7 +165,7 @@ def to_row(request: JobRequest, now: datetime, tenants: TenantStates) -> Job:
     if hold is Hold.NONE and due_at > now:
         hold = Hold.LATER
     dedupe_key = _key(request.dedupe_key, spec.dedupe_key_of, params, "dedupe_key")
-    return Job(
+    return _new_job(
         id=uuid7(),
         app_id=spec.app_id,
         job_type=spec.job_type,

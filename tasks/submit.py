@@ -21,6 +21,7 @@ from tasks import dedupe, hints, idempotency, limits, transitions
 from tasks.events import JobSubmitted, TickSkipped
 from tasks.models import Job
 from tasks.requests import JobRequest, TenantStates, to_row
+from tasks.sql.insert import insert
 from tasks.states import ACTIVE, Role
 
 _BATCH = 1000
@@ -58,7 +59,8 @@ def submit_many(requests: Iterable[JobRequest], now: datetime | None = None) -> 
     tenants: TenantStates = {}
     rows = [to_row(request, now, tenants) for request in wanted]
     if _is_plain(wanted, rows):
-        Job.objects.bulk_create(rows, batch_size=_BATCH)
+        with transaction.atomic():
+            insert(rows)
         results = [SubmitResult(row.id, "created") for row in rows]
     else:
         with transaction.atomic():
@@ -96,7 +98,7 @@ def _submit_keyed(requests: Sequence[JobRequest], rows: Sequence[Job], now: date
         status, leader = dedupe.insert(rows[n], now)
         results[n] = SubmitResult(rows[n].id, status, leader)
     plain = [n for n in rest if n not in results and n not in children]
-    Job.objects.bulk_create([rows[n] for n in plain], batch_size=_BATCH)
+    insert([rows[n] for n in plain])
     return [results.get(n) or SubmitResult(row.id, "created") for n, row in enumerate(rows)]
 
 

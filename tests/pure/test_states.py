@@ -142,6 +142,7 @@ def test_every_move_has_its_writer_and_every_writer_its_move() -> None:
 # Moves that are made many at a time, by hand-written statements; ``complete`` has both ways.
 HOT = {"claim": "dispatched", "start": "running"}
 STATEMENTS = ROOT / "tasks" / "sql" / "writes.py"
+NEW_ROWS = ROOT / "tasks" / "sql" / "insert.py"
 
 
 def _statement(function: ast.FunctionDef) -> str:
@@ -258,7 +259,8 @@ def test_no_hand_written_sql_elsewhere_writes_jobs() -> None:
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 text = " ".join(node.value.lower().split())
                 assert "update tasks_job" not in text, f"{path.relative_to(ROOT)}:{node.lineno}"
-                assert "insert into tasks_job" not in text, f"{path.relative_to(ROOT)}:{node.lineno}"
+                if path != NEW_ROWS:
+                    assert "insert into tasks_job" not in text, f"{path.relative_to(ROOT)}:{node.lineno}"
 
 
 @pytest.mark.parametrize(
