@@ -59,8 +59,7 @@ def submit_many(requests: Iterable[JobRequest], now: datetime | None = None) -> 
     tenants: TenantStates = {}
     rows = [to_row(request, now, tenants) for request in wanted]
     if _is_plain(wanted, rows):
-        with transaction.atomic():
-            insert(rows)
+        insert(rows)
         results = [SubmitResult(row.id, "created") for row in rows]
     else:
         with transaction.atomic():

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
+from functools import cache
 from operator import itemgetter
 from typing import Any
 
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import JSONField
 
 from jobsplatform.kernel.db import is_postgres
 from tasks.models import Job
 
 BATCH = 1000
-FEW = 20
-"""Below so many rows the detour does not pay."""
-
 _OWN = ("id", "params")
 _SHARED = tuple(f for f in Job._meta.concrete_fields if f.attname not in _OWN)
 # A new job has no data, result or checkpoint yet.
@@ -28,13 +27,15 @@ _shared_values = itemgetter(*(f.attname for f in _SHARED if not isinstance(f, JS
 
 
 def insert(rows: Sequence[Job]) -> None:
-    """Store new jobs, in the transaction of the caller."""
-    if len(rows) < FEW or not is_postgres():
+    """Store new jobs, all or none, in the transaction of the caller if there is one."""
+    if not is_postgres():
         Job.objects.bulk_create(rows, batch_size=BATCH)
         return
-    for alike in _alike(rows):
-        for start in range(0, len(alike), 10 * BATCH):
-            _insert_alike(alike[start : start + 10 * BATCH])
+    parts = [alike[n : n + 10 * BATCH] for alike in _alike(rows) for n in range(0, len(alike), 10 * BATCH)]
+    # One statement is all or none by itself, and saves the round trips of a transaction.
+    with transaction.atomic() if len(parts) > 1 else nullcontext():
+        for part in parts:
+            _insert_alike(part)
 
 
 def _alike(rows: Iterable[Job]) -> list[list[Job]]:
@@ -45,10 +46,16 @@ def _alike(rows: Iterable[Job]) -> list[list[Job]]:
     return list(groups.values())
 
 
+@cache
+def _statement() -> str:
+    casts = ", ".join(f"%s::{f.db_type(connection)}" for f in _SHARED)
+    names = ", ".join([*_OWN, *(f.column for f in _SHARED)])
+    return f"""INSERT INTO tasks_job ({names})
+        SELECT v.id, v.params::jsonb, {casts} FROM unnest(%s::uuid[], %s::text[]) AS v(id, params)"""
+
+
 def _insert_alike(rows: Sequence[Job]) -> None:
     first = rows[0]
-    casts = [f"%s::{f.db_type(connection)}" for f in _SHARED]
-    names = ", ".join([*_OWN, *(f.column for f in _SHARED)])
     shared = [
         json.dumps(value) if isinstance(f, JSONField) and value is not None else value
         for f in _SHARED
@@ -56,9 +63,7 @@ def _insert_alike(rows: Sequence[Job]) -> None:
     ]
     with connection.cursor() as cursor:
         cursor.execute(
-            f"""INSERT INTO tasks_job ({names})
-            SELECT v.id, v.params::jsonb, {", ".join(casts)} FROM unnest(%s::uuid[], %s::text[]) AS v(id, params)""",
-            [*shared, [row.id for row in rows], [json.dumps(row.params) for row in rows]],
+            _statement(), [*shared, [row.id for row in rows], [json.dumps(row.params) for row in rows]]
         )
     for row in rows:
         row._state.adding, row._state.db = False, connection.alias

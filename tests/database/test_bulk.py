@@ -13,7 +13,6 @@ from tasks import submit
 from tasks.handlers import FunctionHandler, job
 from tasks.models import Job
 from tasks.requests import JobRequest
-from tasks.sql.insert import FEW
 
 
 @pytest.fixture
@@ -41,7 +40,7 @@ def test_a_mixed_bulk_keeps_every_field_of_every_request(jobs: HandPlatform, man
         JobRequest(
             "bulk.many", {"n": n}, priority=n % 3, user_id=f"u{n % 2}", queue=["default", "films"][n % 2]
         )
-        for n in range(3 * FEW)
+        for n in range(60)
     ]
     results = submit.submit_many(wishes)
     for wish, result in zip(wishes, results, strict=True):
