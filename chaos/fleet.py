@@ -8,6 +8,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterable
+from dataclasses import dataclass
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
@@ -22,39 +23,69 @@ ENTRY = "CHAOS_ENTRY"
 
 WEB_SECONDS = 0.5
 
+ODD = "odd"
+"""A queue of its own, for workers that see the world wrongly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How a worker is started. ``proxied``: it reaches its servers through the proxies. ``entry``: what
+    ``chaos.entry`` changes in it."""
+
+    slots: int = 4
+    proxied: bool = False
+    entry: str = ""
+    queue: str = "default"
+
+
+KINDS = {
+    "a": Kind(proxied=True),
+    "b": Kind(),
+    "big": Kind(slots=20),
+    "fast": Kind(slots=2, entry="five visible clock=600", queue=ODD),
+    "slow": Kind(slots=2, entry="five visible clock=-600", queue=ODD),
+}
+"""``fast`` and ``slow``: every message five times, a visibility timeout of a second, clocks ten minutes wrong."""
+
 
 class Fleet:
-    """Workers by name, and one web process. Started ones are ready; all end with the fleet."""
+    """Workers by name, and one web process; all end with the fleet. ``everywhere``: what ``chaos.entry`` changes
+    in every worker."""
 
-    def __init__(self, servers: Servers) -> None:
+    def __init__(self, servers: Servers, everywhere: str = "") -> None:
         self._servers = servers
+        self._everywhere = everywhere
         self._count = 0
         self.workers: dict[str, Worker] = {}
         self.web = Web(servers)
 
-    def launch(
-        self,
-        name: str,
-        *arguments: str,
-        slots: int = 4,
-        proxied: bool = False,
-        entry: str = "",
-        **settings: str,
-    ) -> Worker:
-        """Start a worker and do not wait for it. ``entry``: see ``chaos.entry``."""
+    def launch(self, name: str) -> Worker:
+        """Start a worker and do not wait for it."""
+        kind = KINDS[name]
         self._count += 1
-        environment = {**self._servers.environment(proxied=proxied), **settings, ENTRY: entry}
+        entry = " ".join([kind.entry, self._everywhere]).strip()
+        environment = {**self._servers.environment(proxied=kind.proxied), ENTRY: entry}
         log = self._servers.folder / f"{self._count:02}-{name}.log"
-        words = ("-c", str(slots), "-n", f"{name}@chaos", *arguments)
+        words = ("-c", str(kind.slots), "-n", f"{name}@chaos", "-Q", kind.queue)
         worker = Worker(log, environment, words, "chaos.entry" if entry else "jobsplatform")
         self.workers[name] = worker
         return worker
 
-    def start(self, name: str, *arguments: str, **options: object) -> Worker:
+    def start(self, name: str) -> Worker:
         """Start a worker and wait until it takes jobs."""
-        worker = self.launch(name, *arguments, **options)  # type: ignore[arg-type]
+        worker = self.launch(name)
         worker.wait_ready()
         return worker
+
+    def muster(self, names: Iterable[str]) -> None:
+        """Let exactly these workers run, and be ready. One that has ended is started anew."""
+        wanted = set(names)
+        for name in [name for name, worker in self.workers.items() if worker.process.poll() is not None]:
+            self.kill(name)
+        launched = [self.launch(name) for name in sorted(wanted - self.workers.keys())]
+        self.leave(sorted(self.workers.keys() - wanted))
+        for worker in launched:
+            worker.wait_ready()
 
     def kill(self, name: str) -> None:
         """End a worker and its children at once."""
@@ -98,8 +129,10 @@ class Web:
         """Every time that it did not say that it lives, and why."""
 
     def wait_ready(self) -> None:
-        until(lambda: self._get("/health/live")[0] == 200)
-        self._thread.start()
+        """Until it answers; from then on it is watched."""
+        if not self._thread.is_alive():
+            until(lambda: self._get("/health/live")[0] == 200)
+            self._thread.start()
 
     def _watch(self) -> None:
         while not self._stopping.wait(WEB_SECONDS):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,6 @@ from chaos.faults.base import Fault
 from chaos.fleet import Fleet
 from chaos.platform import Servers
 from chaos.scene import Scene
-from jobsplatform.kernel.errors import PlatformError
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +39,14 @@ def run(servers: Servers, faults: Sequence[Fault], seed: int, say: Callable[[str
     call_command("migrate", verbosity=0)
     fleet = Fleet(servers)
     try:
-        fleet.launch("a", proxied=True)
-        fleet.launch("b")
-        try:
-            for worker in fleet.workers.values():
-                worker.wait_ready()
-            fleet.web.wait_ready()
-        except (AssertionError, TimeoutError) as error:
-            raise CannotRun(f"the platform does not start: {error}") from None
         results = []
         for fault in faults:
             say(f"… {fault.name}: {fault.shows}")
+            try:
+                fleet.muster(fault.workers)
+                fleet.web.wait_ready()
+            except (AssertionError, TimeoutError) as error:
+                raise CannotRun(f"the platform does not start: {error}") from None
             result = strike(servers, fleet, fault, seed)
             say(line(result))
             results.append(result)
@@ -67,8 +64,9 @@ def strike(servers: Servers, fleet: Fleet, fault: Fault, seed: int) -> Result:
     try:
         fault.strike(scene)
         scene.judge()
-    except (PlatformError, OSError, TimeoutError, AssertionError, LookupError) as error:
+    except Exception as error:
         scene.problems.append(f"{type(error).__name__}: {error}")
+        traceback.print_exc()
     return Result(fault, scene.jobs, scene.runs, time.monotonic() - began, scene.notes, scene.problems)
 
 

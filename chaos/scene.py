@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TypeVar
 from uuid import UUID
 
@@ -18,6 +18,7 @@ from chaos.agreement import Agreement
 from chaos.fleet import Fleet
 from chaos.flow import Accepted, Flow
 from chaos.platform import Servers
+from jobsplatform.kernel import clock
 from jobsplatform.kernel.loop import wait_until
 from jobsplatform.kernel.models import Process
 from tasks.models import Job, JobAttempt
@@ -37,7 +38,7 @@ class Scene:
     accepted: Accepted = field(init=False)
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    began: float = field(default_factory=time.monotonic)
+    began_at: datetime = field(default_factory=clock.now)
 
     def __post_init__(self) -> None:
         self.accepted = Accepted(self.name)
@@ -51,9 +52,6 @@ class Scene:
         """Note a broken promise unless it holds."""
         if not holds:
             self.problems.append(otherwise)
-
-    def mark(self, words: str) -> None:
-        print(f"   {time.monotonic() - self.began:6.2f} {words}", flush=True)
 
     def tell(self, words: str) -> None:
         """Something worth a word in the table."""
@@ -72,6 +70,10 @@ class Scene:
         except TimeoutError:
             self.problems.append(f"{what}: not within {self.scale.patience:.0f} s")
             return None
+
+    def fresh(self) -> None:
+        """Drop this process's own connection, which a fault has broken."""
+        connections.close_all()
 
     @contextmanager
     def flow(self, queue: str = "default") -> Iterator[None]:
@@ -101,8 +103,8 @@ class Scene:
         return JobAttempt.objects.filter(job__user_id=self.name, outcome__in=["lose", "crash"]).count()
 
     def declared_dead(self, pids: set[int]) -> int:
-        """How many incarnations of these processes others took for dead."""
-        return Process.objects.filter(pid__in=pids, role="worker", lost_at__isnull=False).count()
+        """How many incarnations of these processes others took for dead during this fault."""
+        return Process.objects.filter(pid__in=pids, role="worker", lost_at__gte=self.began_at).count()
 
     def sql(self, statement: str, *values: object) -> list[tuple[object, ...]]:
         """Rows of a statement on a session of its own."""
@@ -119,7 +121,8 @@ class Scene:
         self.problems += self.fleet.web.silent[self._silent :][:1]
         for name, worker in self.fleet.workers.items():
             code = worker.process.poll()
-            self.require(code is None, f"worker {name} has ended with {code}: {worker.output[-200:]!r}")
+            said = [line["text"] for line in worker.events("worker.exits")] or [worker.output[-300:]]
+            self.require(code is None, f"worker {name} has ended with {code}: {said[-1]}")
 
 
 def _asked(predicate: Callable[[], T]) -> T | None:

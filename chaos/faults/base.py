@@ -10,8 +10,10 @@ from chaos.scene import Scene
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """``shows``: the promise, as the table says it. ``strike`` does it, in a scene of its own."""
+    """``shows``: the promise, as the table says it. ``strike`` does it, in a scene of its own. ``workers``: who
+    must run then, and nobody else (see ``chaos.fleet.KINDS``)."""
 
     name: str
     shows: str
     strike: Callable[[Scene], None]
+    workers: tuple[str, ...] = ("a", "b")

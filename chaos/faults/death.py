@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+from uuid import UUID
 
 from chaos.faults.base import Fault
 from chaos.scene import Scene
+from tasks.models import Job
 from tasks.states import State
 
 
@@ -34,10 +36,8 @@ def busy_child(scene: Scene) -> int | None:
 def kill_worker(scene: Scene) -> None:
     """SIGKILL a worker with 20 running jobs."""
     go = scene.servers.folder / f"{scene.name}.go"
-    scene.fleet.start("big", slots=20)
     gates = scene.accepted.many(20 + 8, "gate", go=str(go))
     big = scene.fleet.workers["big"]
-    scene.mark("started")
     mine = scene.until(lambda: big.process_id, "the worker has a row")
 
     def busy() -> bool:
@@ -45,18 +45,14 @@ def kill_worker(scene: Scene) -> None:
         return len(victims) == 20 and len(scene.ledger.runs({str(job_id) for job_id in victims})) == 20
 
     scene.until(busy, "20 jobs run")
-    scene.mark("busy")
     with scene.flow():
         victims = running(scene, mine)
         big.send(signal.SIGKILL)
         big.process.wait()
         scene.until(lambda: not running(scene, mine), "its jobs are taken back")
-        scene.mark("back")
         go.touch()
     scene.settle()
-    scene.mark("settled")
     scene.fleet.kill("big")
-    scene.mark("killed")
     losses = [scene.job(job_id).losses for job_id in victims]
     scene.require(sum(losses) <= 20, f"losses counted: {losses}")
     scene.tell(f"{len(victims)} running, all run again elsewhere")
@@ -68,14 +64,18 @@ def kill_worker(scene: Scene) -> None:
     )
 
 
-def running(scene: Scene, process_id: object) -> list[object]:
-    from tasks.models import Job
-
+def running(scene: Scene, process_id: UUID | None) -> list[UUID]:
+    """The gates that run on a worker, by their rows."""
     rows = Job.objects.filter(worker_id=process_id, state=State.RUNNING, job_type="chaos.gate")
     return list(rows.values_list("id", flat=True))
 
 
 FAULTS = (
     Fault("child-killed", "a pool process killed at random: its job is back at once", kill_children),
-    Fault("worker-killed", "a worker killed with 20 running: others run them again", kill_worker),
+    Fault(
+        "worker-killed",
+        "a worker killed with 20 running: others run them again",
+        kill_worker,
+        ("a", "b", "big"),
+    ),
 )

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from chaos.faults import death
+from chaos.faults import broker, clocks, cut_off, database, death, frozen, poison, shutdown
 from chaos.faults.base import Fault
 
-FAULTS: tuple[Fault, ...] = (*death.FAULTS,)
+# Those that need the same workers stand together.
+FAULTS: tuple[Fault, ...] = (
+    *death.FAULTS,
+    *frozen.FAULTS,
+    *poison.FAULTS,
+    *database.FAULTS,
+    *cut_off.FAULTS,
+    *broker.FAULTS,
+    *clocks.FAULTS,
+    *shutdown.FAULTS,
+)

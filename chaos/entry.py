@@ -1,0 +1,27 @@
+"""A Celery app for workers that see the world wrongly, or have a bug planted. Never part of the platform.
+
+CHAOS_ENTRY="five clock=600" celery -A chaos.entry worker
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from chaos import planted, twists
+from jobsplatform.celery import app as app
+
+
+def change() -> None:
+    """Do what the environment asks for. A word that is not known ends the process."""
+    for word in os.environ.get("CHAOS_ENTRY", "").split():
+        name, _, value = word.partition("=")
+        if name in twists.TWISTS:
+            twists.TWISTS[name](app, value)
+        elif name in planted.BUGS:
+            planted.BUGS[name].plant()
+        else:
+            sys.exit(f"CHAOS_ENTRY: {name!r} is none of {', '.join([*twists.TWISTS, *planted.BUGS])}")
+
+
+change()

@@ -1,0 +1,76 @@
+"""Bugs to be put into a worker before it starts, to see that a line of the table catches each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from jobsplatform.kernel import clock, config
+from tasks import finish, finish_many, pack, rescue, run, transitions
+from tasks.models import Job
+from tasks.outcomes import Ending
+from tasks.sql import writes
+from tasks.states import State
+
+
+def no_lease_check() -> None:
+    """A run's end is written whoever holds the lease by now."""
+    writes._COMPLETE = writes._COMPLETE.replace("AND j.lease = v.lease", "")
+
+
+def rescue_by_age() -> None:
+    """A job that runs longer than a lease is taken back, though its worker's heart beats."""
+    sweep = rescue.sweep
+
+    def sweep_by_age(now: Any) -> int:
+        since = now - timedelta(seconds=config.get().tasks.lease_seconds)
+        for job in Job.objects.filter(state=State.RUNNING, started_at__lt=since):
+            finish.lost(job.id, job.lease, whole_worker=True, reason="ran too long", now=now)
+        return sweep(now)
+
+    rescue.sweep = sweep_by_age
+
+
+def message_trusted() -> None:
+    """What a message names is started, whether or not the row waits for that."""
+
+    def start(job_id: Any, lease: int, now: Any, *, worker_id: Any = None) -> Job | None:
+        job = writes.start(job_id, lease, worker_id, now)
+        return job or Job.objects.filter(id=job_id, started_at__isnull=False).first()
+
+    transitions.start = start
+
+
+def finish_before_flush() -> None:
+    """The end of a run is written before its work is done."""
+
+    def perform(job: Job, handler: Any, port: Any) -> Ending:
+        ending = Ending("completed")
+        if finish_many.is_plain(job, ending):
+            finish_many.complete_many([finish_many.Done(job, ending, clock.now())])
+        return true_perform(job, handler, port)
+
+    true_perform = run.perform
+    run.perform = perform
+    assert pack.run is run
+
+
+@dataclass(frozen=True, slots=True)
+class Bug:
+    """``caught_by``: the fault whose line must break. ``about``: what is wrong, for the table."""
+
+    plant: Callable[[], None]
+    caught_by: str
+    about: str
+
+
+BUGS = {
+    "no-lease-check": Bug(no_lease_check, "worker-frozen", "an end is written whoever holds the lease"),
+    "rescue-by-age": Bug(rescue_by_age, "child-frozen", "jobs are rescued by their age"),
+    "message-trusted": Bug(message_trusted, "delivered-five-times", "what a message names is started"),
+    "finish-before-flush": Bug(
+        finish_before_flush, "child-killed", "the end is written before the work is done"
+    ),
+}

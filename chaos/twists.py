@@ -1,0 +1,72 @@
+"""What is wrong with a worker's surroundings: its clock, its broker. The platform itself is as shipped."""
+
+from __future__ import annotations
+
+import datetime as datetimes
+import time
+from collections.abc import Callable
+from typing import Any
+
+from celery.signals import celeryd_init
+
+COPIES = 5
+
+
+def deliver_five_times(app: Any, _: str) -> None:
+    """Every message that this worker sends is sent five times."""
+    send = app.send_task
+
+    def send_often(*args: Any, **options: Any) -> Any:
+        return [send(*args, **options) for _ in range(COPIES)][0]
+
+    app.send_task = send_often
+
+
+def soon_visible_again(app: Any, _: str) -> None:
+    """The broker gives messages back after a second, whoever works on them."""
+    app.conf.broker_transport_options = {
+        **app.conf.broker_transport_options,
+        "visibility_timeout": 1,
+        "unacked_restore_interval": 1,
+        "unacked_restore_throttle": 1,
+    }
+
+
+def turn_clock(app: Any, seconds: str) -> None:
+    """The machine's clock is wrong by so many seconds, for everything in this process that reads it."""
+    wrong = float(seconds)
+    true_time, true_time_ns, true_class = time.time, time.time_ns, datetimes.datetime
+
+    class Wrong(type):
+        def __instancecheck__(cls, instance: object) -> bool:
+            return isinstance(instance, true_class)
+
+    class WrongDatetime(true_class, metaclass=Wrong):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return true_class.now(tz) + datetimes.timedelta(seconds=wrong)
+
+        @classmethod
+        def utcnow(cls) -> Any:
+            return cls.now(datetimes.UTC).replace(tzinfo=None)
+
+    def turn(**_: Any) -> None:
+        import sys
+
+        time.time = lambda: true_time() + wrong
+        time.time_ns = lambda: true_time_ns() + int(wrong * 1e9)
+        for name, module in list(sys.modules.items()):
+            if name.startswith(("jobsplatform", "tasks", "django.utils.timezone")):
+                for attribute, value in list(vars(module).items()):
+                    if value is true_class:
+                        setattr(module, attribute, WrongDatetime)
+
+    # Before the worker starts, and after every module of ours has been imported.
+    celeryd_init.connect(turn, weak=False)
+
+
+TWISTS: dict[str, Callable[[Any, str], None]] = {
+    "five": deliver_five_times,
+    "visible": soon_visible_again,
+    "clock": turn_clock,
+}
