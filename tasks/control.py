@@ -14,7 +14,7 @@ from jobsplatform.kernel import audit, clock, events
 from jobsplatform.kernel.audit import Actor
 from jobsplatform.kernel.db import after_commit, retry_deadlocks
 from jobsplatform.kernel.errors import IllegalMove, JobNotFound
-from tasks import dedupe, finish, followers, hints, registry, submit, transitions
+from tasks import dedupe, finish, followers, hints, idempotency, registry, submit, transitions
 from tasks.events import CancelRequested, JobMoved
 from tasks.filters import JobFilter, read_id
 from tasks.models import Job
@@ -157,7 +157,8 @@ def cancel_by_filter(wanted: JobFilter, *, actor: Actor, dry_run: bool = False, 
             break
         changed += sum(_cancel_one(job_id, CancelReason.USER, actor, now).how in _CHANGED for job_id in part)
         last = part[-1]
-    audit.record("jobs.cancel_by_filter", "jobs", "filter", actor=actor, after={"changed": changed})
+    after = {"changed": changed, "filter": wanted.as_mapping()}
+    audit.record("jobs.cancel_by_filter", "jobs", "filter", actor=actor, after=after)
     return changed
 
 
@@ -180,7 +181,17 @@ def preempt(job_id: UUID | str, *, actor: Actor, by: UUID | None = None, now: da
     with transaction.atomic():
         asked = transitions.ask_to_stop(wanted, CancelReason.PREEMPTED, now, by=by)
         if asked:
-            audit.record("job.preempt", "job", wanted, actor=actor, after={"by": str(by) if by else None})
+            job = Job.objects.only("tenant_id", "app_id").get(id=wanted)
+            audit.record(
+                "job.preempt",
+                "job",
+                wanted,
+                actor=actor,
+                before={"state": State.RUNNING},
+                after={"asked_to_stop": CancelReason.PREEMPTED, "by": str(by) if by else None},
+                tenant_id=job.tenant_id,
+                app_id=job.app_id,
+            )
     return asked
 
 
@@ -191,7 +202,9 @@ def retry(job_id: UUID | str, *, actor: Actor, now: datetime | None = None) -> J
     """Run a failed or cancelled job again, with a new budget; with it its failed children, and those that were
     cancelled with it.
 
-    An alias is submitted anew. One whose dedupe key has a newer active job follows its type's rule: it becomes
+    An alias is submitted anew; while the job that this made is active, a second click gives that one.
+
+    One whose dedupe key has a newer active job follows its type's rule: it becomes
     that one's alias, or (``keep_latest``, ``reject``) the retry is refused. Raises IllegalMove when the job is
     not failed or cancelled.
     """
@@ -211,12 +224,18 @@ def retry(job_id: UUID | str, *, actor: Actor, now: datetime | None = None) -> J
 
 
 def _submit_again(job: Job, actor: Actor) -> submit.SubmitResult:
+    key = f"jobsplatform.retry:{job.id}"
     with transaction.atomic():
+        _locked(job.id)
+        made = idempotency.take_back(job, key)
+        if made is not None:
+            return submit.SubmitResult(made, "replayed")
         result = submit.submit(
             JobRequest(
                 job.job_type,
                 job.params,
                 app_id=job.app_id,
+                idempotency_key=key,
                 priority=job.priority,
                 queue=job.queue,
                 dedupe_key=job.dedupe_key,
@@ -233,7 +252,10 @@ def _submit_again(job: Job, actor: Actor) -> submit.SubmitResult:
             "job",
             job.id,
             actor=actor,
+            before={"state": job.state},
             after={"new_job": str(result.id), "status": result.status},
+            tenant_id=job.tenant_id,
+            app_id=job.app_id,
         )
     return result
 
@@ -255,6 +277,7 @@ def _retry_one(job_id: UUID, actor: Actor, now: datetime) -> Job:
         job.id,
         actor=actor,
         before={"state": before},
+        after={"state": State.PENDING},
         tenant_id=job.tenant_id,
         app_id=job.app_id,
     )
@@ -264,7 +287,8 @@ def _retry_one(job_id: UUID, actor: Actor, now: datetime) -> Job:
     if columns.get("role") == Role.ALIAS:
         after_commit(lambda: followers.check(job.id, clock.now()))
     for child in _ended_with(job.id, before):
-        _retry_one(child, actor, now)
+        if _locked(child).state in (State.FAILED, State.CANCELLED):  # somebody may just have retried it alone
+            _retry_one(child, actor, now)
     hints.wake()
     return Job.objects.get(id=job.id)
 
@@ -300,7 +324,16 @@ def resume(job_id: UUID | str, *, actor: Actor, now: datetime | None = None) -> 
             raise IllegalMove(
                 f"Job {job.id} is {job.state}, not paused.", job_id=str(job.id), state=job.state
             )
-        audit.record("job.resume", "job", job.id, actor=actor, tenant_id=job.tenant_id, app_id=job.app_id)
+        audit.record(
+            "job.resume",
+            "job",
+            job.id,
+            actor=actor,
+            before={"state": State.PAUSED},
+            after={"state": State.PENDING},
+            tenant_id=job.tenant_id,
+            app_id=job.app_id,
+        )
         events.emit(
             JobMoved(
                 job.id, job.handler_key, "resume", State.PENDING, job.lease, job.queue, "resumed by hand"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -61,6 +61,11 @@ class JobFilter:
         """Whether it matches every job."""
         return self == JobFilter()
 
+    def as_mapping(self) -> dict[str, Any]:
+        """What is asked for, as JSON values: for the audit trail. Of ``data`` the keys alone: values are payload."""
+        given = {f.name: getattr(self, f.name) for f in fields(self)} | {"data": tuple(sorted(self.data))}
+        return {name: _written(value) for name, value in given.items() if value not in (None, ())}
+
     def queryset(self) -> QuerySet[Job]:
         """The matching jobs, unordered."""
         rows = Job.objects.all()
@@ -96,6 +101,14 @@ _LOOKUPS = {
     "finished_before": "finished_at__lt",
 }
 _INSTANTS = {"created_after", "created_before", "finished_after", "finished_before"}
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_written(item) for item in value]
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    return value if isinstance(value, int) else str(value)
 
 
 def _types(types: tuple[str, ...], app_id: str | None) -> dict[str, Any]:

@@ -13,8 +13,19 @@ from jobsplatform.kernel.errors import IdempotencyConflict, InvalidInput
 from tasks.json_values import fingerprint
 from tasks.models import IdempotencyKey, Job
 from tasks.requests import JobRequest, key_text
+from tasks.states import ACTIVE
 
 KEEP = timedelta(days=30)
+
+
+def take_back(like: Job, key: str) -> UUID | None:
+    """The active job that this key has made, in the tenant and app of ``like``; else the key may be used again."""
+    rows = IdempotencyKey.objects.filter(tenant_id=like.tenant_id, app_id=like.app_id, key=key)
+    made = rows.values_list("job_id", flat=True).first()
+    if made is not None and Job.objects.filter(id=made, state__in=sorted(ACTIVE)).exists():
+        return made
+    rows.delete()
+    return None
 
 
 def claim(

@@ -43,9 +43,8 @@ def purge(
     total = 0
     while removed := _remove(rows.order_by("id"), batch):
         total += removed
-    audit.record(
-        "jobs.purge", "jobs", "filter", actor=actor, after={"removed": total, "at": now or clock.now()}
-    )
+    after = {"removed": total, "at": now or clock.now(), "filter": wanted.as_mapping()}
+    audit.record("jobs.purge", "jobs", "filter", actor=actor, after=after)
     return total
 
 

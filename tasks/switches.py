@@ -79,6 +79,8 @@ def suspend(
         expired = Suspension.objects.filter(scope=scope, target=target, lifted_at=None, expires_at__lte=now)
         for old in expired:
             Suspension.objects.filter(id=old.id).update(lifted_at=old.expires_at, lifted_by="expiry")
+        standing = Suspension.objects.filter(scope=scope, target=target, lifted_at=None).first()
+        before = _as_audited(standing) if standing is not None else None
         row, _made = Suspension.objects.update_or_create(
             scope=scope,
             target=target,
@@ -101,14 +103,18 @@ def suspend(
             transitions.hand_back(job.id, job.lease, "suspended", now)
         if interrupt:
             _interrupt(scope, target, now)
-        after = {
-            "reason": reason,
-            "interrupt": interrupt,
-            "expires_at": expires_at.isoformat() if expires_at else None,
-        }
-        audit.record("suspend", scope, target or "all", actor=actor, after=after)
+        audit.record("suspend", scope, target or "all", actor=actor, before=before, after=_as_audited(row))
         events.emit(SuspensionChanged(scope, target, True, actor.name, reason))
     return row
+
+
+def _as_audited(row: Suspension) -> dict[str, object]:
+    return {
+        "author": row.author,
+        "reason": row.reason,
+        "interrupt": row.interrupt,
+        "expires_at": row.expires_at.isoformat() if row.expires_at else None,
+    }
 
 
 def _interrupt(scope: str, target: str, now: datetime) -> None:
@@ -131,7 +137,7 @@ def unsuspend(scope: str, target: str = "", *, actor: Actor, now: datetime | Non
             raise UnknownName("suspension", f"{scope} {registry.shown(target)}".strip(), shown)
         row.lifted_at, row.lifted_by, row.released = now, actor.name[:150], 0
         row.save(update_fields=["lifted_at", "lifted_by", "released"])
-        audit.record("unsuspend", scope, target or "all", actor=actor)
+        audit.record("unsuspend", scope, target or "all", actor=actor, before=_as_audited(row))
         events.emit(SuspensionChanged(scope, target, False, actor.name))
         hints.wake()
     return row

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jobsplatform.kernel.errors import DuplicateJob, IdempotencyConflict, IllegalMove, InvalidInput
+from jobsplatform.kernel.models import AuditEvent
 from jobsplatform.testing.platform import ACTOR, HandPlatform
 from tasks import control, finish, followers, run, submit
 from tasks.handlers import FunctionHandler, job
@@ -210,6 +211,22 @@ def test_retrying_an_alias_is_a_new_submit(jobs: HandPlatform, scan: FunctionHan
     result = control.retry(alias, actor=ACTOR)
     assert isinstance(result, submit.SubmitResult) and result.status == "created"
     assert jobs.state(alias) is State.FAILED
+
+
+def test_a_second_click_on_the_retry_of_an_alias_makes_no_second_job(
+    jobs: HandPlatform, scan: FunctionHandler
+) -> None:
+    leader, alias = jobs.submit(scan, {"folder": "a"}), jobs.submit(scan, {"folder": "a"})
+    control.cancel(alias, actor=ACTOR)
+    control.cancel(leader, actor=ACTOR)
+    first, second = control.retry(alias, actor=ACTOR), control.retry(alias, actor=ACTOR)
+    assert isinstance(first, submit.SubmitResult) and isinstance(second, submit.SubmitResult)
+    assert (first.status, second.status, second.id) == ("created", "replayed", first.id)
+    jobs.drain()
+    third = control.retry(alias, actor=ACTOR)
+    assert isinstance(third, submit.SubmitResult)
+    assert third.status == "created", "what the first click made has ended: this is a new wish"
+    assert AuditEvent.objects.filter(action="job.retry").count() == 2
 
 
 def test_a_retry_that_meets_a_newer_twin_becomes_its_alias(jobs: HandPlatform, scan: FunctionHandler) -> None:

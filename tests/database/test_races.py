@@ -14,6 +14,8 @@ from django.db import connection, connections, transaction
 
 from jobsplatform.kernel import clock, processes
 from jobsplatform.kernel.audit import Actor
+from jobsplatform.kernel.errors import IllegalMove
+from jobsplatform.kernel.models import AuditEvent
 from tasks import control, dispatch, finish, queries, registry, run, submit
 from tasks.dispatch import WorkerView
 from tasks.filters import JobFilter
@@ -334,3 +336,26 @@ def test_a_job_enqueued_in_a_transaction_is_not_seen_before_its_commit() -> None
 
     assert together([enqueues, looks])[1] == 0
     assert len(dispatch.claim(view, clock.now()).won) == 1
+
+
+def test_a_parent_and_its_children_retried_at_one_moment() -> None:
+    """Children that were retried alone a moment before are no reason to refuse their parent."""
+    parent = submit.enqueue("race.plain").id
+    assert parent is not None
+    names = [f"c{n}" for n in range(8)]
+    made = submit.submit_many([JobRequest("race.plain", parent_id=parent, child_key=name) for name in names])
+    children = [result.id for result in made if result.id is not None]
+    control.cancel(parent, actor=ACTOR, cascade=True)
+
+    def again(job_id: UUID) -> str:
+        try:
+            control.retry(job_id, actor=ACTOR)
+        except IllegalMove:
+            return "was retried with its parent"
+        return "retried"
+
+    told = together([lambda job_id=job_id: again(job_id) for job_id in (parent, *children)])  # type: ignore[misc]
+    assert told[0] == "retried"
+    assert set(Job.objects.values_list("state", flat=True)) == {State.PENDING}
+    retries = AuditEvent.objects.filter(action="job.retry").values_list("target_id", flat=True)
+    assert sorted(retries) == sorted(map(str, (parent, *children)))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from jobsplatform.kernel import clock
+from django.db import transaction
+
+from jobsplatform.kernel import audit, clock
 from jobsplatform.kernel.errors import InvalidInput, UnknownName
 from tasks import queries, registry
 from tasks.cli import arguments, json_output, names, params
@@ -14,6 +16,7 @@ from tasks.cli.broker_note import broker_note
 from tasks.cli.confirm import confirmed
 from tasks.cli.exits import DONE
 from tasks.cli.jobs.waiting import wait_for
+from tasks.cli.operator import operator
 from tasks.output import job_output
 from tasks.submit import JobRequest, SubmitResult, submit
 
@@ -68,7 +71,10 @@ def act(command: PlatformCommand, options: dict[str, Any]) -> int:
     handler = registry.get(request.app_id, request.job_type)
     if handler.spec.confirm and not options["yes"]:
         confirmed(command, handler.spec.confirm)
-    result = submit(request)
+    with transaction.atomic():
+        result = submit(request)
+        if result.status not in ("replayed", "skipped"):
+            _record(request, result)
     _say(command, options, result)
     note = "" if options["wait"] else broker_note()
     if note:
@@ -76,6 +82,19 @@ def act(command: PlatformCommand, options: dict[str, Any]) -> int:
     if result.id is None or not options["wait"]:
         return DONE
     return wait_for(command, [result.id], timeout=options["timeout"], as_json=options["json"], single=True)
+
+
+def _record(request: JobRequest, result: SubmitResult) -> None:
+    """Params are payload and stay out of the audit trail."""
+    audit.record(
+        "job.enqueue",
+        "job",
+        result.id,
+        actor=operator(),
+        after={"job_type": request.job_type, "status": result.status},
+        tenant_id=request.tenant_id or "",
+        app_id=request.app_id,
+    )
 
 
 def _request(options: dict[str, Any]) -> JobRequest:
