@@ -202,11 +202,9 @@ def retry(job_id: UUID | str, *, actor: Actor, now: datetime | None = None) -> J
     """Run a failed or cancelled job again, with a new budget; with it its failed children, and those that were
     cancelled with it.
 
-    An alias is submitted anew; while the job that this made is active, a second click gives that one.
-
-    One whose dedupe key has a newer active job follows its type's rule: it becomes
-    that one's alias, or (``keep_latest``, ``reject``) the retry is refused. Raises IllegalMove when the job is
-    not failed or cancelled.
+    An alias is submitted anew; while the job that this made is active, a second click gives that one. A job whose
+    dedupe key has a newer active job follows its type's rule: it becomes that one's alias, or (``keep_latest``,
+    ``reject``) the retry is refused. Raises IllegalMove when the job is not failed or cancelled.
     """
     now = now or clock.now()
     job = Job.objects.filter(id=read_id(job_id)).first()

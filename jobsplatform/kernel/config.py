@@ -140,8 +140,11 @@ def _complete(values: dict[str, Any], faults: list[str], bad: set[str]) -> Confi
         changes["secret_key"] = _default_secret(profile, changes["data_dir"], faults)
     if not config.database_url and "DATABASE_URL" not in bad:
         changes["database_url"] = _default_database(profile, changes["data_dir"], faults)
+    faults.extend(config_faults.url_fault("REDIS_URL", config.redis_url, config_faults.REDIS_SCHEMES))
+    broker = config.celery_broker_url
+    faults.extend(config_faults.url_fault("CELERY_BROKER_URL", broker, config_faults.BROKER_SCHEMES))
     if not config.celery_broker_url:
-        changes["celery_broker_url"] = config.redis_url or "memory://"
+        changes["celery_broker_url"] = _broker_at(config.redis_url) or "memory://"
     config = config.model_copy(update=changes)
     if config.database_url:
         try:
@@ -152,6 +155,12 @@ def _complete(values: dict[str, Any], faults: list[str], bad: set[str]) -> Confi
     if faults:
         raise ConfigError(config_faults.summary(faults), faults=faults)
     return config
+
+
+def _broker_at(redis_url: str) -> str:
+    """The broker on this Redis: a Unix socket is spelled differently there."""
+    scheme, found, rest = redis_url.partition("unix://")
+    return f"redis+socket://{rest.replace('?db=', '?virtual_host=')}" if found and not scheme else redis_url
 
 
 def _default_secret(profile: str, data_dir: Path, faults: list[str]) -> str:

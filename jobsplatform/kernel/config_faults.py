@@ -7,8 +7,9 @@ import importlib.machinery
 import importlib.util
 import json
 import zoneinfo
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from urllib.parse import urlsplit
 
 from jobsplatform.kernel.errors import nearest
 
@@ -142,6 +143,28 @@ def contradictions(config: Config, bad: Iterable[str] = ()) -> list[str]:
     return (
         faults + _zone_fault(config.time_zone) + [_app_fault(app) for app in config.apps if not _there(app)]
     )
+
+
+REDIS_SCHEMES = ("redis", "rediss", "unix")
+BROKER_SCHEMES = ("memory", "redis", "rediss", "redis+socket", "sentinel", "amqp", "amqps", "pyamqp", "sqs")
+
+
+def url_fault(variable: str, url: str, schemes: Collection[str]) -> list[str]:
+    """What is wrong with the address of a server that is spoken to later; nothing of it is repeated."""
+    if not url:
+        return []
+    scheme, found, _ = url.partition("://")
+    if not found or scheme not in schemes:
+        best = nearest(scheme, schemes) if found else None
+        hint = f" Did you mean {best}://?" if best else ""
+        shown = f"{scheme}://…" if found else "no scheme"
+        known = ", ".join(f"{one}://" for one in schemes)
+        return [f"{variable}: expected one of {known}, got {shown}.{hint}"]
+    try:
+        _ = urlsplit(url).port
+    except ValueError:
+        return [f"{variable}: expected a port from 0 to 65535 after the host, or none."]
+    return []
 
 
 def _zone_fault(name: str) -> list[str]:

@@ -47,7 +47,13 @@ def holds_transaction(connection: BaseDatabaseWrapper) -> bool:
 def after_commit(fn: Callable[[], object], alias: str = DEFAULT_DB_ALIAS) -> None:
     """Call ``fn`` once the current transaction has committed, at once when there is none, never after a
     rollback. What it raises is logged by Django and breaks nobody."""
-    transaction.on_commit(fn, using=alias, robust=True)
+
+    # A function of its own: Django's log line wants a name, which a partial or an object does not have.
+    def committed() -> None:
+        fn()
+
+    committed.__qualname__ = getattr(fn, "__qualname__", repr(fn))
+    transaction.on_commit(committed, using=alias, robust=True)
 
 
 def lock_rows(model: type[Row], names: Iterable[str], alias: str = DEFAULT_DB_ALIAS) -> list[Row]:

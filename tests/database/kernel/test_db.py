@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -254,6 +255,27 @@ def test_the_database_is_the_one_of_this_run() -> None:
 def test_only_the_first_line_of_an_error_is_told() -> None:
     assert db.first_line(OperationalError("connection failed\nIs it running?")) == "connection failed"
     assert db.first_line(OperationalError()) == "OperationalError"
+
+
+@whole
+@pytest.mark.parametrize("inside", [True, False])
+def test_what_fails_after_a_commit_breaks_nobody_whatever_it_is(
+    inside: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(word: str) -> None:
+        raise ValueError(word)
+
+    def write() -> None:
+        Tenant.objects.create(tenant_id="a")
+        db.after_commit(partial(fails, "no luck"))  # it has no name that Django could log
+
+    if inside:
+        with transaction.atomic():
+            write()
+    else:
+        write()
+    assert tenant_names() == ["a"]
+    assert "no luck" in caplog.text
 
 
 @whole

@@ -279,3 +279,42 @@ def test_each_variable_leads_to_one_field() -> None:
     assert len(set(paths)) == len(paths)
     assert {path[0] for path in paths} == set(Config.model_fields)
     assert {path[0] for path in paths if len(path) == 2} == set(SECTIONS)
+
+
+@pytest.mark.parametrize(
+    ("variable", "url", "words"),
+    [
+        ("REDIS_URL", "http://u:sesame@x", "got http://…"),
+        ("REDIS_URL", "reddis://:sesame@x", "Did you mean redis://?"),
+        ("REDIS_URL", "localhost:6379", "got no scheme"),
+        ("REDIS_URL", "redis://:sesame@localhost:abc/0", "a port from 0 to 65535"),
+        ("REDIS_URL", "redis://localhost:99999/0", "a port from 0 to 65535"),
+        ("CELERY_BROKER_URL", "foo://:sesame@x", "one of memory://, redis://"),
+        ("CELERY_BROKER_URL", "amqp://u:sesame@x:abc//", "a port from 0 to 65535"),
+    ],
+)
+def test_an_address_that_no_client_understands_is_refused(variable: str, url: str, words: str) -> None:
+    (told,) = faults(CLOUD | {variable: url})
+    assert told.startswith(f"{variable}: ")
+    assert words in told
+    assert "sesame" not in told
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://",
+        "redis://h",
+        "redis://:p%40@[::1]:6379/0",
+        "rediss://u:p@h:1/2?ssl_cert_reqs=none",
+        "unix:///run/r.sock?db=1",
+    ],
+)
+def test_addresses_of_redis_that_are_fine(url: str) -> None:
+    assert config.load(CLOUD | {"REDIS_URL": url}).redis_url == url
+
+
+def test_the_broker_is_on_the_same_socket_of_redis() -> None:
+    found = config.load(CLOUD | {"REDIS_URL": "unix:///run/r.sock?db=1"})
+    assert found.celery_broker_url == "redis+socket:///run/r.sock?virtual_host=1"
+    assert config.load(CLOUD | {"REDIS_URL": "redis://h/1"}).celery_broker_url == "redis://h/1"
