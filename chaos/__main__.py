@@ -26,7 +26,7 @@ def main(arguments: Sequence[str]) -> int:
     print(f"seed {seed}; {scale}", flush=True)
     try:
         with Servers(scale) as servers:
-            return _strike(servers, options.only or [], seed)
+            return (_plant if options.planted else _strike)(servers, options.only or [], seed)
     except (ServerError, CannotRun) as error:
         print(f"./dev chaos: {error}", file=sys.stderr)
         return UNREACHABLE
@@ -38,17 +38,39 @@ def _strike(servers: Servers, only: list[str], seed: int) -> int:
     from chaos.run import run
     from chaos.table import table
 
-    names = [fault.name for fault in FAULTS]
-    wrong = next((name for name in only if name not in names), None)
-    if wrong is not None:
-        near = get_close_matches(wrong, names, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"they are {', '.join(names)}"
-        print(f"./dev chaos: --only: {wrong!r} is none of the faults; {hint}", file=sys.stderr)
-        return WRONG_USE
+    if (code := _refuse(only, [fault.name for fault in FAULTS], "faults")) is not None:
+        return code
     chosen = [fault for fault in FAULTS if not only or fault.name in only]
-    results = run(servers, chosen, seed, lambda words: print(words, flush=True))
-    print(f"\nseed {seed}; {servers.scale}\n\n{table(results)}", flush=True)
+    results = run(servers, chosen, seed, _say)
+    _say(f"\nseed {seed}; {servers.scale}\n\n{table(results)}")
     return HOLD if all(result.holds for result in results) else BROKEN
+
+
+def _plant(servers: Servers, only: list[str], seed: int) -> int:
+    from chaos.catch import catch
+    from chaos.planted import BUGS
+    from chaos.table import catches
+
+    if (code := _refuse(only, list(BUGS), "planted bugs")) is not None:
+        return code
+    found = catch(servers, [name for name in BUGS if not only or name in only], seed, _say)
+    _say(f"\nseed {seed}; {servers.scale}\n\n{catches(found)}")
+    return HOLD if all(one.seen for one in found) else BROKEN
+
+
+def _refuse(only: list[str], names: list[str], what: str) -> int | None:
+    """The exit code when one of the names is none of these."""
+    wrong = next((name for name in only if name not in names), None)
+    if wrong is None:
+        return None
+    near = get_close_matches(wrong, names, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"they are {', '.join(names)}"
+    print(f"./dev chaos: --only: {wrong!r} is none of the {what}; {hint}", file=sys.stderr)
+    return WRONG_USE
+
+
+def _say(words: str) -> None:
+    print(words, flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -57,6 +79,9 @@ def _parser() -> argparse.ArgumentParser:
         description="Kill, stop, flush and cut real servers and processes while jobs flow; count what ran.",
     )
     parser.add_argument("--only", action="append", metavar="NAME", help="this fault only; may be repeated")
+    parser.add_argument(
+        "--planted", action="store_true", help="plant bugs in the workers, and see that each is caught"
+    )
     parser.add_argument("--seed", type=int, help="of what is chosen at random (default: a new one)")
     return parser
 

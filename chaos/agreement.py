@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from uuid import UUID
@@ -9,11 +10,15 @@ from uuid import UUID
 from chaos.flow import Accepted
 from chaos.ledger import Ledger, Line, Run
 from chaos.scale import Scale
+from jobsplatform.kernel import clock
 from tasks.models import Job, JobAttempt
 from tasks.states import FINAL, Cause, State
 
 ENDS = ("complete", "fail", "crash", "stop")
 """Moves that end a job for good."""
+
+CLOCK_SECONDS = 0.5
+"""How far a process may be off the database's clock on a machine that is busy."""
 
 EARLY_SECONDS = 0.02
 """How far two clocks of one machine may be read apart."""
@@ -27,6 +32,8 @@ class Agreement:
         self.rows = {job.id: job for job in Job.objects.filter(user_id=accepted.tag)}
         self.runs = ledger.runs({str(job_id) for job_id in self.rows})
         self._frozen = list(ledger.frozen())
+        clock.current().sync()
+        self._offset = clock.now().timestamp() - time.monotonic()
 
     def problems(self) -> list[str]:
         """What does not hold; at most some of each kind."""
@@ -55,14 +62,25 @@ class Agreement:
             if job.state not in FINAL:
                 yield f"{name} has not ended: it is {job.state} ({job.hold or job.reason or 'no reason'})"
             elif job.state == State.COMPLETED:
-                if not any(run.ended and run.lease == job.lease for run in runs):
-                    yield f"{name} is completed under lease {job.lease}, but that run did not end in the file"
+                yield from self._rightly_completed(name, job, runs)
                 if job.id in self._accepted.cancelled:
                     yield f"{name} is completed although its cancel was accepted"
             elif job.state == State.FAILED:
                 yield from self._rightly_failed(name, job, runs)
             elif job.id not in self._accepted.cancelled:
                 yield f"{name} is cancelled ({job.reason}), and nobody asked for that"
+
+    def _rightly_completed(self, name: str, job: Job, runs: list[Run]) -> Iterator[str]:
+        ends = [
+            line.at for run in runs for line in run.lines if line.what == "end" and run.lease == job.lease
+        ]
+        if not ends:
+            yield f"{name} is completed under lease {job.lease}, but that run did not end in the file"
+            return
+        assert job.finished_at is not None
+        early = ends[0] - (job.finished_at.timestamp() - self._offset)
+        if early > CLOCK_SECONDS:
+            yield f"{name} was completed {early:.2f} s before its work was done"
 
     def _rightly_failed(self, name: str, job: Job, runs: list[Run]) -> Iterator[str]:
         broke_off = sum(run.unfinished for run in runs)

@@ -7,13 +7,19 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
-from chaos import planted, twists
+from celery.signals import celeryd_init
+
+from chaos import twists
 from jobsplatform.celery import app as app
 
 
-def change() -> None:
+def change(**_: Any) -> None:
     """Do what the environment asks for. A word that is not known ends the process."""
+    # Imports the platform's models, which the app must have set up first.
+    from chaos import planted
+
     for word in os.environ.get("CHAOS_ENTRY", "").split():
         name, _, value = word.partition("=")
         if name in twists.TWISTS:
@@ -24,4 +30,5 @@ def change() -> None:
             sys.exit(f"CHAOS_ENTRY: {name!r} is none of {', '.join([*twists.TWISTS, *planted.BUGS])}")
 
 
-change()
+# Before the worker starts anything, and after the platform's own look whether it can.
+celeryd_init.connect(change, weak=False)

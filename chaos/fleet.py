@@ -49,15 +49,15 @@ KINDS = {
 
 
 class Fleet:
-    """Workers by name, and one web process; all end with the fleet. ``everywhere``: what ``chaos.entry`` changes
-    in every worker."""
+    """Workers by name, and one web process; the workers end with the fleet. ``everywhere``: what ``chaos.entry``
+    changes in every worker."""
 
-    def __init__(self, servers: Servers, everywhere: str = "") -> None:
+    def __init__(self, servers: Servers, web: Web, everywhere: str = "") -> None:
         self._servers = servers
         self._everywhere = everywhere
         self._count = 0
         self.workers: dict[str, Worker] = {}
-        self.web = Web(servers)
+        self.web = web
 
     def launch(self, name: str) -> Worker:
         """Start a worker and do not wait for it."""
@@ -65,7 +65,7 @@ class Fleet:
         self._count += 1
         entry = " ".join([kind.entry, self._everywhere]).strip()
         environment = {**self._servers.environment(proxied=kind.proxied), ENTRY: entry}
-        log = self._servers.folder / f"{self._count:02}-{name}.log"
+        log = self._servers.folder / f"{self._everywhere}{self._count:02}-{name}.log"
         words = ("-c", str(kind.slots), "-n", f"{name}@chaos", "-Q", kind.queue)
         worker = Worker(log, environment, words, "chaos.entry" if entry else "jobsplatform")
         self.workers[name] = worker
@@ -104,7 +104,6 @@ class Fleet:
     def close(self) -> None:
         for name in list(self.workers):
             self.kill(name)
-        self.web.close()
 
 
 class Web:

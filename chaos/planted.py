@@ -59,18 +59,34 @@ def finish_before_flush() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Bug:
-    """``caught_by``: the fault whose line must break. ``about``: what is wrong, for the table."""
+    """``caught_by``: the fault whose line must break, with ``sign`` in what it says. ``about``: what is wrong."""
 
     plant: Callable[[], None]
     caught_by: str
+    sign: str
     about: str
 
 
 BUGS = {
-    "no-lease-check": Bug(no_lease_check, "worker-frozen", "an end is written whoever holds the lease"),
-    "rescue-by-age": Bug(rescue_by_age, "child-frozen", "jobs are rescued by their age"),
-    "message-trusted": Bug(message_trusted, "delivered-five-times", "what a message names is started"),
+    "no-lease-check": Bug(
+        no_lease_check,
+        "worker-frozen",
+        "before its work was done",
+        "an end is written whoever holds the lease",
+    ),
+    "rescue-by-age": Bug(
+        rescue_by_age,
+        "child-frozen",
+        "were taken from a worker whose heart beats",
+        "jobs are rescued by their age",
+    ),
+    "message-trusted": Bug(
+        message_trusted, "delivered-five-times", "times under lease", "what a message names is started"
+    ),
     "finish-before-flush": Bug(
-        finish_before_flush, "child-killed", "the end is written before the work is done"
+        finish_before_flush,
+        "child-killed",
+        "that run did not end in the file",
+        "the end is written before the work is done",
     ),
 }

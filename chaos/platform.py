@@ -7,7 +7,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -110,6 +110,3 @@ def end_in_good_order(*numbers: int) -> None:
 
     for number in numbers or (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, end)
-
-
-Say = Callable[[str], None]

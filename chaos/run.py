@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from django.core.management import call_command
@@ -13,9 +14,11 @@ from django.db import connections
 
 from chaos.errors import CannotRun
 from chaos.faults.base import Fault
-from chaos.fleet import Fleet
+from chaos.fleet import Fleet, Web
 from chaos.platform import Servers
 from chaos.scene import Scene
+
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,31 +37,52 @@ class Result:
         return not self.problems
 
 
-def run(servers: Servers, faults: Sequence[Fault], seed: int, say: Callable[[str], None]) -> list[Result]:
+def run(servers: Servers, faults: Sequence[Fault], seed: int, say: Say) -> list[Result]:
     """All of them in turn. Raises CannotRun when the platform does not start."""
+    with running_web(servers) as web, fleet(servers, web) as workers:
+        return [struck(servers, workers, fault, seed, say) for fault in faults]
+
+
+@contextmanager
+def running_web(servers: Servers) -> Iterator[Web]:
+    """The tables, and a web process. Raises CannotRun."""
     call_command("migrate", verbosity=0)
-    fleet = Fleet(servers)
+    web = Web(servers)
     try:
-        results = []
-        for fault in faults:
-            say(f"… {fault.name}: {fault.shows}")
-            try:
-                fleet.muster(fault.workers)
-                fleet.web.wait_ready()
-            except (AssertionError, TimeoutError) as error:
-                raise CannotRun(f"the platform does not start: {error}") from None
-            result = strike(servers, fleet, fault, seed)
-            say(line(result))
-            results.append(result)
-        return results
+        web.wait_ready()
+        yield web
+    except TimeoutError as error:
+        raise CannotRun(f"the web process does not start: {error}") from None
     finally:
-        fleet.close()
+        web.close()
         connections.close_all()
 
 
-def strike(servers: Servers, fleet: Fleet, fault: Fault, seed: int) -> Result:
+@contextmanager
+def fleet(servers: Servers, web: Web, everywhere: str = "") -> Iterator[Fleet]:
+    """Workers, none of them started yet."""
+    workers = Fleet(servers, web, everywhere)
+    try:
+        yield workers
+    finally:
+        workers.close()
+
+
+def struck(servers: Servers, workers: Fleet, fault: Fault, seed: int, say: Say) -> Result:
+    """Strike one fault among the workers that it needs, and tell. Raises CannotRun."""
+    say(f"… {fault.name}: {fault.shows}")
+    try:
+        workers.muster(fault.workers)
+    except (AssertionError, TimeoutError) as error:
+        raise CannotRun(f"a worker does not start: {error}") from None
+    result = strike(servers, workers, fault, seed)
+    say(line(result))
+    return result
+
+
+def strike(servers: Servers, workers: Fleet, fault: Fault, seed: int) -> Result:
     """One fault. What breaks in it is a broken promise too."""
-    scene = Scene(fault.name, servers, fleet, random.Random(f"{seed}/{fault.name}"))
+    scene = Scene(fault.name, servers, workers, random.Random(f"{seed}/{fault.name}"))
     began = time.monotonic()
     scene.jobs = scene.runs = 0
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from chaos.catch import Catch
 from chaos.run import Result
 
 _HEAD = "| fault | what it shows | jobs | runs | seconds | seen | holds |\n|---|---|---|---|---|---|---|"
@@ -26,3 +27,13 @@ def _line(result: Result) -> str:
         "yes" if result.holds else "**no**",
     ]
     return f"| {' | '.join(cells)} |"
+
+
+def catches(found: Sequence[Catch]) -> str:
+    """A line a planted bug, then how many were caught."""
+    lines = ["| planted | what is wrong | line | caught by |", "|---|---|---|---|"]
+    for one in found:
+        seen = one.seen or "**not caught**"
+        lines.append(f"| {one.name} | {one.bug.about} | {one.bug.caught_by} | {seen} |")
+    caught = sum(bool(one.seen) for one in found)
+    return "\n".join([*lines, "", f"{caught} of {len(found)} caught"])

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import datetime as datetimes
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
-
-from celery.signals import celeryd_init
 
 COPIES = 5
 
@@ -50,19 +49,13 @@ def turn_clock(app: Any, seconds: str) -> None:
         def utcnow(cls) -> Any:
             return cls.now(datetimes.UTC).replace(tzinfo=None)
 
-    def turn(**_: Any) -> None:
-        import sys
-
-        time.time = lambda: true_time() + wrong
-        time.time_ns = lambda: true_time_ns() + int(wrong * 1e9)
-        for name, module in list(sys.modules.items()):
-            if name.startswith(("jobsplatform", "tasks", "django.utils.timezone")):
-                for attribute, value in list(vars(module).items()):
-                    if value is true_class:
-                        setattr(module, attribute, WrongDatetime)
-
-    # Before the worker starts, and after every module of ours has been imported.
-    celeryd_init.connect(turn, weak=False)
+    time.time = lambda: true_time() + wrong
+    time.time_ns = lambda: true_time_ns() + int(wrong * 1e9)
+    for name, module in list(sys.modules.items()):
+        if name.startswith(("jobsplatform", "tasks", "django.utils.timezone")):
+            for attribute, value in list(vars(module).items()):
+                if value is true_class:
+                    setattr(module, attribute, WrongDatetime)
 
 
 TWISTS: dict[str, Callable[[Any, str], None]] = {

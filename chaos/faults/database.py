@@ -39,7 +39,7 @@ def _nobody_judged(scene: Scene) -> None:
 
 def away(scene: Scene) -> None:
     """Longer than a lease: no mass rescue, no exit, full rate soon after."""
-    scene.accepted.many(400, "plain", seconds=0.25)
+    scene.accepted.many(220, "plain", seconds=0.25)
     scene.until(lambda: _rate(scene), "jobs end")
     began = time.monotonic()
     scene.rest(10)

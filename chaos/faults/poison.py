@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from chaos.faults.base import Fault
 from chaos.scene import Scene
 from tasks import pace
@@ -35,11 +37,16 @@ def _failed_as_crashed(scene: Scene, job_id: object) -> None:
 
 def poisoned_pack(scene: Scene) -> None:
     """One in a pack: its neighbours are not charged."""
-    warm = scene.accepted.many(60, "packed_poison")
-    scene.until(lambda: not scene.open(), "the type is known to be short")
-    # What a type's pace is, is written and read every second or two.
-    scene.accepted.many(1, "packed_poison")
-    scene.until(_pace_known, "its pace is written")
+    warm: list[UUID] = []
+
+    def known() -> bool:
+        # What a type's pace is, is written about once a second, by those who have run it.
+        warm.extend(scene.accepted.many(16, "packed_poison"))
+        scene.rest(3)
+        pace.forget()
+        return pace.of(":chaos.packed_poison").is_short
+
+    scene.until(known, "the type is known to be short")
     requests = [scene.accepted.request("packed_poison", {"deadly": n == 150}) for n in range(300)]
     jobs = scene.accepted.submit(requests)
     deadly = jobs[150]
@@ -53,11 +60,6 @@ def poisoned_pack(scene: Scene) -> None:
     died = JobAttempt.objects.filter(job__in=jobs, reason__contains="pack died").count()
     scene.require(died > 0, "no pack died: the fault did not strike")
     scene.tell(f"{died} runs of its pack returned uncharged")
-
-
-def _pace_known() -> bool:
-    pace.forget()
-    return pace.of(":chaos.packed_poison").is_short
 
 
 FAULTS = (
