@@ -15,7 +15,7 @@ from chaos import twists
 from jobsplatform.celery import app as app
 
 
-def change(**_: Any) -> None:
+def change(**about: Any) -> None:
     """Do what the environment asks for. A word that is not known ends the process."""
     # Imports the platform's models, which the app must have set up first.
     from chaos import planted

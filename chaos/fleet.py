@@ -133,6 +133,10 @@ class Web:
             until(lambda: self._get("/health/live")[0] == 200)
             self._thread.start()
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def _watch(self) -> None:
         while not self._stopping.wait(WEB_SECONDS):
             status, text = self._get("/health/live")

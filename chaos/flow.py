@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -116,26 +116,21 @@ class Flow(threading.Thread):
         seconds = self._rng.uniform(0.2, 1.0)
         request = self._accepted.request("plain", {"seconds": 0.01}, self._queue)
         earliest = time.monotonic() + seconds
-        due = JobRequest(**{**_fields(request), "run_after": clock.now() + timedelta(seconds=seconds)})
+        due = replace(request, run_after=clock.now() + timedelta(seconds=seconds))
         for job_id in self._accepted.submit([due]):
             self._accepted.due[job_id] = earliest
 
     def _any(self) -> JobRequest:
         rng = self._rng
         short, longer = rng.uniform(0.005, 0.1), rng.choice([0.2, 0.5, self._scale(4)])
-        kind, params = rng.choice(
-            [
-                ("plain", {"seconds": rng.choice([short, short, longer])}),
-                ("polite", {"seconds": rng.choice([short, longer])}),
-                ("retrying", {"seconds": short, "fails": rng.choice([1, 2, 3])}),
-                ("exclusive", {"seconds": short}),
-                ("keyed", {"key": rng.choice("ab"), "seconds": short}),
-                ("parent", {"children": rng.randint(1, 4), "seconds": short}),
-                ("steps", {"count": rng.randint(2, 5), "seconds": short}),
-            ]
-        )
-        return self._accepted.request(kind, dict(params), self._queue)
-
-
-def _fields(request: JobRequest) -> dict[str, object]:
-    return {name: getattr(request, name) for name in JobRequest.__dataclass_fields__}
+        kinds: list[tuple[str, dict[str, object]]] = [
+            ("plain", {"seconds": rng.choice([short, short, longer])}),
+            ("polite", {"seconds": rng.choice([short, longer])}),
+            ("retrying", {"seconds": short, "fails": rng.choice([1, 2, 3])}),
+            ("exclusive", {"seconds": short}),
+            ("keyed", {"key": rng.choice("ab"), "seconds": short}),
+            ("parent", {"children": rng.randint(1, 4), "seconds": short}),
+            ("steps", {"count": rng.randint(2, 5), "seconds": short}),
+        ]
+        kind, params = rng.choice(kinds)
+        return self._accepted.request(kind, params, self._queue)

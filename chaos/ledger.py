@@ -78,7 +78,7 @@ class Run:
 
 
 class Ledger:
-    """Reads the file; ``lines`` grows with each ``refresh``."""
+    """Reads the file; ``lines`` grows with each ``refresh``, until ``forget``."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -97,6 +97,11 @@ class Ledger:
         self._offset += len(whole)
         self.lines.extend(_parse(line) for line in whole.decode().splitlines())
         return self.lines
+
+    def forget(self) -> None:
+        """Drop what has been written so far."""
+        self.refresh()
+        self.lines.clear()
 
     def count(self, what: str, since: float = 0.0) -> int:
         """Lines of one kind since an instant."""

@@ -68,21 +68,27 @@ def fleet(servers: Servers, web: Web, everywhere: str = "") -> Iterator[Fleet]:
         workers.close()
 
 
-def struck(servers: Servers, workers: Fleet, fault: Fault, seed: int, say: Say) -> Result:
-    """Strike one fault among the workers that it needs, and tell. Raises CannotRun."""
+def struck(
+    servers: Servers, workers: Fleet, fault: Fault, seed: int, say: Say, number: int | None = None
+) -> Result:
+    """Strike one fault among the workers that it needs, and tell. ``number``: of several strikes, to tell their
+    jobs apart. Raises CannotRun."""
     say(f"… {fault.name}: {fault.shows}")
     try:
         workers.muster(fault.workers)
     except (AssertionError, TimeoutError) as error:
         raise CannotRun(f"a worker does not start: {error}") from None
-    result = strike(servers, workers, fault, seed)
+    name = fault.name if number is None else f"{fault.name}-{number}"
+    result = strike(servers, workers, fault, name, seed)
     say(line(result))
     return result
 
 
-def strike(servers: Servers, workers: Fleet, fault: Fault, seed: int) -> Result:
+def strike(servers: Servers, workers: Fleet, fault: Fault, name: str, seed: int) -> Result:
     """One fault. What breaks in it is a broken promise too."""
-    scene = Scene(fault.name, servers, workers, random.Random(f"{seed}/{fault.name}"))
+    # The jobs of the last fault have ended; the file grows on, but need not be read again and again.
+    servers.ledger.forget()
+    scene = Scene(name, servers, workers, random.Random(f"{seed}/{name}"))
     began = time.monotonic()
     scene.jobs = scene.runs = 0
     try:

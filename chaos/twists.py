@@ -34,16 +34,16 @@ def soon_visible_again(app: Any, _: str) -> None:
 def turn_clock(app: Any, seconds: str) -> None:
     """The machine's clock is wrong by so many seconds, for everything in this process that reads it."""
     wrong = float(seconds)
-    true_time, true_time_ns, true_class = time.time, time.time_ns, datetimes.datetime
+    true_time, true_time_ns = time.time, time.time_ns
 
     class Wrong(type):
         def __instancecheck__(cls, instance: object) -> bool:
-            return isinstance(instance, true_class)
+            return isinstance(instance, datetimes.datetime)
 
-    class WrongDatetime(true_class, metaclass=Wrong):
+    class WrongDatetime(datetimes.datetime, metaclass=Wrong):
         @classmethod
         def now(cls, tz: Any = None) -> Any:
-            return true_class.now(tz) + datetimes.timedelta(seconds=wrong)
+            return datetimes.datetime.now(tz) + datetimes.timedelta(seconds=wrong)
 
         @classmethod
         def utcnow(cls) -> Any:
@@ -54,7 +54,7 @@ def turn_clock(app: Any, seconds: str) -> None:
     for name, module in list(sys.modules.items()):
         if name.startswith(("jobsplatform", "tasks", "django.utils.timezone")):
             for attribute, value in list(vars(module).items()):
-                if value is true_class:
+                if value is datetimes.datetime:
                     setattr(module, attribute, WrongDatetime)
 
 

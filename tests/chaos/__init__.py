@@ -1,0 +1,1 @@
+"""The platform under fire, as a part of the suite."""
