@@ -262,9 +262,11 @@ def _submit_again(job: Job, actor: Actor) -> submit.SubmitResult:
 @transaction.atomic
 def _retry_one(job_id: UUID, actor: Actor, now: datetime) -> Job:
     job = _locked(job_id)
-    before, columns = job.state, {}
+    before, columns = job.state, dict[str, object]()
+    if job.run_after is not None and job.run_after > now:  # cancelled before its time: it keeps it
+        columns = {"due_at": job.run_after, "hold": Hold.LATER}
     if job.dedupe_key:
-        columns = _rejoin(job)
+        columns |= _rejoin(job)
     if not transitions.revive(job.id, now, **columns):
         raise IllegalMove(
             f"Job {job.id} is {job.state}; only a failed or cancelled job can be retried.", job_id=str(job.id)

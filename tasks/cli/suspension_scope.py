@@ -45,6 +45,12 @@ def target(options: dict[str, Any], now: datetime) -> str:
     return names.app(name, now) if scope == Suspension.Scope.APP else names.queue(name, now)
 
 
+def stored(options: dict[str, Any]) -> str:
+    """How the target would be stored, whether it is known or not."""
+    name: str = options["target"] or ""
+    return f":{name}" if options["scope"] == Suspension.Scope.TYPE and ":" not in name else name
+
+
 def shown(suspension: Suspension) -> str:
     """``all``, ``queue mail``, ``type video:scrape``."""
     name = names.shown(suspension.target) or ("" if suspension.scope == Suspension.Scope.ALL else _HOST)

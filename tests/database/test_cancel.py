@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from jobsplatform.kernel.audit import Actor
@@ -279,3 +281,16 @@ def test_the_record_says_who_cancelled(jobs: HandPlatform, deaf: FunctionHandler
         "10.0.0.9",
         {"state": "pending"},
     )
+
+
+def test_a_job_cancelled_before_its_time_keeps_it_when_it_is_retried(jobs: HandPlatform) -> None:
+    @job("cancel.tomorrow")
+    def tomorrow() -> None:
+        pass
+
+    job_id = jobs.submit(tomorrow, run_after=jobs.clock.now() + timedelta(days=1))
+    control.cancel(job_id, actor=ACTOR)
+    control.retry(job_id, actor=ACTOR)
+    assert jobs.drain() == 0
+    jobs.advance(86_400)
+    assert jobs.drain() == 1

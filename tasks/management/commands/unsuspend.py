@@ -12,7 +12,7 @@ from tasks import control, suspensions
 from tasks.cli import json_output
 from tasks.cli.base import PlatformCommand
 from tasks.cli.operator import operator
-from tasks.cli.suspension_scope import add_scope, output, shown, target
+from tasks.cli.suspension_scope import add_scope, output, shown, stored, target
 
 
 class Command(PlatformCommand):
@@ -26,12 +26,16 @@ class Command(PlatformCommand):
     def act(self, options: dict[str, Any]) -> None:
         clock.current().sync()
         now = clock.now()
-        wanted = target(options, now)
         in_force = suspensions.in_force(now)
-        if not any((row.scope, row.target) == (options["scope"], wanted) for row in in_force):
-            there = ", ".join(shown(row) for row in in_force) or "nothing"
+        there = {(row.scope, row.target) for row in in_force}
+        # What is suspended can be lifted, also when no release knows it any more; then only is it a question of names.
+        wanted = stored(options)
+        if (options["scope"], wanted) not in there:
+            wanted = target(options, now)
+        if (options["scope"], wanted) not in there:
+            others = ", ".join(shown(row) for row in in_force) or "nothing"
             raise InvalidInput(
-                f"{options['scope']} {options['target'] or ''}".strip() + f" is not suspended; {there} is."
+                f"{options['scope']} {options['target'] or ''}".strip() + f" is not suspended; {others} is."
             )
         lifted = control.unsuspend(options["scope"], wanted, actor=operator())
         if options["json"]:

@@ -86,3 +86,14 @@ def test_processes_show_who_is_live_silent_and_ended(jobs):
 
 def test_no_process_says_what_to_start(jobs):
     assert "runplatform" in ran("processes").out
+
+
+@pytest.mark.parametrize(
+    ("scope", "target"), [("type", "gone.type"), ("type", "video:gone"), ("queue", "gone"), ("app", "gone")]
+)
+def test_what_no_release_knows_any_more_can_still_be_lifted(jobs, scope, target):
+    stored = f":{target}" if scope == "type" and ":" not in target else target
+    Suspension.objects.create(scope=scope, target=stored, author="ann", created_at=jobs.clock.now())
+    answer = ran("unsuspend", scope, target)
+    assert (answer.code, answer.out) == (0, f"Lifted: {scope} {target}.\n")
+    assert Suspension.objects.get().lifted_at is not None
