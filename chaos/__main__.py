@@ -43,7 +43,10 @@ def _strike(servers: Servers, only: list[str], seed: int) -> int:
     chosen = [fault for fault in FAULTS if not only or fault.name in only]
     results = run(servers, chosen, seed, _say)
     _say(f"\nseed {seed}; {servers.scale}\n\n{table(results)}")
-    return HOLD if all(result.holds for result in results) else BROKEN
+    if all(result.holds for result in results):
+        return HOLD
+    print(f"what the processes said, and the file: {servers.keep()}", file=sys.stderr)
+    return BROKEN
 
 
 def _plant(servers: Servers, only: list[str], seed: int) -> int:

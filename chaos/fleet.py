@@ -77,6 +77,15 @@ class Fleet:
         worker.wait_ready()
         return worker
 
+    def ended(self) -> list[str]:
+        """Which workers have ended by themselves, and what they said of it."""
+        found = []
+        for name, worker in self.workers.items():
+            if (code := worker.process.poll()) is not None:
+                said = [str(line["text"]) for line in worker.events("worker.exits")] or [worker.output[-300:]]
+                found.append(f"worker {name} has ended with {code}: {said[-1]}")
+        return found
+
     def muster(self, names: Iterable[str]) -> None:
         """Let exactly these workers run, and be ready. One that has ended is started anew."""
         wanted = set(names)

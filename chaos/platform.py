@@ -76,6 +76,14 @@ class Servers:
         os.environ.update({**self.environment(), "LOGS__LEVEL": "CRITICAL"})
         django.setup()
 
+    def keep(self) -> Path:
+        """Copy the logs and the ledger to a folder that stays, for whoever wants to know what went wrong."""
+        kept = Path(tempfile.mkdtemp(prefix="jp-chaos-kept-"))
+        for path in [*self.folder.glob("*.log"), self.ledger_path]:
+            if path.exists():
+                shutil.copy(path, kept)
+        return kept
+
     def environment(self, *, proxied: bool = False) -> dict[str, str]:
         """What a process of the platform gets, and nothing of ours beside. ``proxied``: through the proxies."""
         kept = {name: _FIRST[name] for name in _KEPT if name in _FIRST}

@@ -74,12 +74,14 @@ def struck(
     """Strike one fault among the workers that it needs, and tell. ``number``: of several strikes, to tell their
     jobs apart. Raises CannotRun."""
     say(f"… {fault.name}: {fault.shows}")
+    late = [f"after the fault before: {words}" for words in workers.ended()]
     try:
         workers.muster(fault.workers)
     except (AssertionError, TimeoutError) as error:
         raise CannotRun(f"a worker does not start: {error}") from None
     name = fault.name if number is None else f"{fault.name}-{number}"
     result = strike(servers, workers, fault, name, seed)
+    result.problems.extend(late)
     say(line(result))
     return result
 

@@ -119,10 +119,7 @@ class Scene:
         self.jobs = len(agreement.rows)
         self.runs = sum(len(runs) for runs in agreement.runs.values())
         self.problems += self.fleet.web.silent[self._silent :][:1]
-        for name, worker in self.fleet.workers.items():
-            code = worker.process.poll()
-            said = [line["text"] for line in worker.events("worker.exits")] or [worker.output[-300:]]
-            self.require(code is None, f"worker {name} has ended with {code}: {said[-1]}")
+        self.problems += self.fleet.ended()
 
 
 def _asked(predicate: Callable[[], T]) -> T | None:
