@@ -20,7 +20,8 @@ from tasks.models import Job
 from tasks.spec import JobHandler
 
 LONG_SECONDS = 1.0
-"""A run of a pack that takes longer is no short run: those behind it are given back."""
+"""A run of a pack that takes longer is no short run: those behind it are given back. So are those of a pack that works
+much longer than it was made for: the slot may be wanted by somebody more urgent."""
 
 
 class PackRun:
@@ -33,13 +34,15 @@ class PackRun:
         self._done: list[Done] = []
         self._ready: deque[Job] = deque()
         self._given_up = False
+        self._late = False
+        self._made_at = clock.monotonic()
         self._began_at: float | None = None  # of the handler that runs now
         self._oldest_at: float | None = None  # the first end that is not written yet
 
     def run(self) -> int:
         """Run what the pack still holds; how many runs that were. Nothing of another worker, or of an old message."""
         count, most = 0, 1
-        while not self._given_up:
+        while not (self._given_up or self._late):
             part = run.persist(lambda: self._turn(most), f"the ends of pack {self.pack}")  # noqa: B023
             if not part:
                 break
@@ -129,6 +132,11 @@ class PackRun:
             self.flush()
         if began is not None and at - began >= LONG_SECONDS and not self._given_up:
             self._give_up_rest()
+        elif not self._late and at - self._made_at >= 2 * packing.PACK_SECONDS:
+            self._late = True  # what has started, a part at most, is run to its end
+            transitions.hand_back_pack(
+                self.pack, "its pack took longer than thought", clock.now(), solo=False
+            )
 
     def _give_up_rest(self) -> None:
         with self._changing:

@@ -70,10 +70,11 @@ def hand_back(job_id: UUID, lease: int, reason: str, now: datetime) -> bool:
     return bool(_write("hand_back", rows, now, reason=reason, hold=Hold.NONE, due_at=F("due_at"), **_AGAIN))
 
 
-def hand_back_pack(pack: UUID, reason: str, now: datetime) -> int:
-    """What a pack holds and was not started waits again, free of charge, to be sent singly."""
+def hand_back_pack(pack: UUID, reason: str, now: datetime, *, solo: bool = True) -> int:
+    """What a pack holds and was not started waits again, free of charge; ``solo``: to be sent singly."""
     rows = Job.objects.filter(pack=pack, state__in=BY_NAME["hand_back"].sources)
-    return _write("hand_back", rows, now, reason=reason, hold=Hold.NONE, solo=True, **_AGAIN)
+    columns = {**_AGAIN, "solo": True} if solo else _AGAIN
+    return _write("hand_back", rows, now, reason=reason, hold=Hold.NONE, **columns)
 
 
 # -- the run -----------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 
 from jobsplatform.kernel import config
 from jobsplatform.testing.platform import ACTOR, HandPlatform
-from tasks import control, dispatch, finish, pace, pack, packing, transitions
+from tasks import control, dispatch, finish, pace, pack, packing, run, transitions
 from tasks.context import Child, JobContext
 from tasks.events import JobMoved, RunEnded
 from tasks.filters import JobFilter
@@ -307,6 +307,24 @@ def test_those_behind_a_run_that_turns_out_long_are_given_back(
     finish.finish(first.id, first.lease, Ending("completed"), jobs.clock.now())
     jobs.drain()
     assert {jobs.state(j) for j in ids[1:]} == {State.COMPLETED}
+
+
+def test_a_pack_that_works_longer_than_it_was_made_for_gives_its_slot_back(
+    jobs: HandPlatform, short: FunctionHandler
+) -> None:
+    """Each run is short enough; all of them together would hold the slot for seconds."""
+    worker = jobs.add_worker(concurrency=1)
+    ids = _submit(jobs, short, 20)
+    (sent,) = worker.dispatch()
+    assert sent.pack is not None
+    running = pack.PackRun(sent.pack, worker.id, run.port_factory(False))
+    running._turn(1)
+    running.keep()
+    assert Job.objects.filter(state=State.DISPATCHED).count() == 19, "it is in time"
+    jobs.clock.advance(2 * packing.PACK_SECONDS)
+    running.keep()
+    assert Job.objects.filter(state=State.PENDING, solo=False, id__in=ids).count() == 19
+    assert Job.objects.filter(state=State.RUNNING).count() == 1, "what has started is run to its end"
 
 
 def test_a_resumed_type_is_let_go_one_by_one(jobs: HandPlatform, short: FunctionHandler) -> None:
