@@ -48,7 +48,10 @@ class PackRun:
                 break
             began = clock.monotonic()
             count += self._run_part(part)
-            most = packing.part((clock.monotonic() - began) / len(part))
+            mean = (clock.monotonic() - began) / len(part)
+            most = packing.part(mean)
+            if mean > packing.SHORT_SECONDS:
+                run.persist(self._give_back, f"what pack {self.pack} has not started")
         run.persist(self.flush, f"the ends of pack {self.pack}")
         pace.write_noted()
         return count
@@ -133,10 +136,13 @@ class PackRun:
         if began is not None and at - began >= LONG_SECONDS and not self._given_up:
             self._give_up_rest()
         elif not self._late and at - self._made_at >= 2 * packing.PACK_SECONDS:
-            self._late = True  # what has started, a part at most, is run to its end
-            transitions.hand_back_pack(
-                self.pack, "its pack took longer than thought", clock.now(), solo=False
-            )
+            self._give_back()
+
+    def _give_back(self) -> None:
+        """The runs are longer than thought. What has started, a part at most, is run to its end."""
+        self._late = True
+        reason = "its pack took longer than thought"
+        transitions.hand_back_pack(self.pack, reason, clock.now(), solo=False)
 
     def _give_up_rest(self) -> None:
         with self._changing:

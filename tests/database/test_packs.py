@@ -327,6 +327,21 @@ def test_a_pack_that_works_longer_than_it_was_made_for_gives_its_slot_back(
     assert Job.objects.filter(state=State.RUNNING).count() == 1, "what has started is run to its end"
 
 
+def test_a_pack_of_runs_that_turn_out_not_to_be_short_is_over_after_the_first(jobs: HandPlatform) -> None:
+    @job("pack.slower")
+    def slower() -> None:
+        jobs.clock.advance(2 * packing.SHORT_SECONDS)
+
+    pace.write(slower.spec.key, 100, SHORT)
+    worker = jobs.add_worker(concurrency=1)
+    ids = [jobs.submit(slower) for _ in range(10)]
+    worker.dispatch()
+    worker.run()
+    assert [jobs.state(job_id) for job_id in ids] == [State.COMPLETED] + [State.PENDING] * 9
+    jobs.drain()
+    assert {jobs.state(job_id) for job_id in ids} == {State.COMPLETED}
+
+
 def test_a_resumed_type_is_let_go_one_by_one(jobs: HandPlatform, short: FunctionHandler) -> None:
     jobs.add_worker(concurrency=2)
     control.suspend("type", "pack.short", actor=ACTOR)
