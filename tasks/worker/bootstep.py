@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from celery import bootsteps
 
 from jobsplatform.kernel import config
+from tasks.worker.consumer import choose
 from tasks.worker.crew import Crew
 
 DEAD_CHILDREN_SECONDS = 0.2
@@ -36,6 +37,8 @@ class WorkerStep(bootsteps.StartStopStep):
 
     def create(self, parent: Any) -> Any:
         self._crew = parent.jobsplatform_crew = Crew(parent)
+        # Celery makes its consumer after this step.
+        parent.consumer_cls = choose(parent.consumer_cls)
         return self
 
     def start(self, parent: Any) -> None:
