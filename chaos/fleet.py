@@ -30,18 +30,21 @@ ODD = "odd"
 @dataclass(frozen=True, slots=True)
 class Kind:
     """How a worker is started. ``proxied``: it reaches its servers through the proxies. ``entry``: what
-    ``chaos.entry`` changes in it."""
+    ``chaos.entry`` changes in it. ``watchdog``: seconds of its watchdog, real ones; the default is longer than the
+    broker's client takes to notice a dead connection by itself, which nothing shortens."""
 
     slots: int = 4
     proxied: bool = False
     entry: str = ""
     queue: str = "default"
+    watchdog: float | None = None
 
 
 KINDS = {
     "a": Kind(proxied=True),
     "b": Kind(),
     "big": Kind(slots=20),
+    "deaf": Kind(proxied=True, watchdog=5, entry="timeout=2"),
     "fast": Kind(slots=2, entry="five visible clock=600", queue=ODD),
     "slow": Kind(slots=2, entry="five visible clock=-600", queue=ODD),
 }
@@ -65,6 +68,8 @@ class Fleet:
         self._count += 1
         entry = " ".join([kind.entry, self._everywhere]).strip()
         environment = {**self._servers.environment(proxied=kind.proxied), ENTRY: entry}
+        if kind.watchdog is not None:
+            environment["TASKS__WATCHDOG_SECONDS"] = f"{kind.watchdog:g}"
         log = self._servers.folder / f"{self._everywhere}{self._count:02}-{name}.log"
         words = ("-c", str(kind.slots), "-n", f"{name}@chaos", "-Q", kind.queue)
         worker = Worker(log, environment, words, "chaos.entry" if entry else "jobsplatform")

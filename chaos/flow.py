@@ -19,7 +19,7 @@ from tasks.requests import JobRequest
 from tasks.submit import submit_many
 
 ACTOR = Actor.system("chaos")
-EVERY_SECONDS = 0.25
+EVERY_SECONDS = 0.35
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Accepted:
 
 
 class Flow(threading.Thread):
-    """Submits a mixed handful four times a second until it is stopped. It goes on when the database is away."""
+    """Submits a mixed handful three times a second until it is stopped. It goes on when the database is away."""
 
     def __init__(self, accepted: Accepted, rng: random.Random, scale: Scale, queue: str) -> None:
         super().__init__(name="flow", daemon=True)
@@ -105,7 +105,7 @@ class Flow(threading.Thread):
     def _submit_some(self) -> None:
         accepted, rng = self._accepted, self._rng
         ids = accepted.submit([self._any() for _ in range(rng.randint(1, 4))])
-        accepted.submit([accepted.request("packed", {}, self._queue)] * rng.choice([0, 0, 10, 40]))
+        accepted.submit([accepted.request("packed", {}, self._queue)] * rng.choice([0, 0, 10, 30]))
         if rng.random() < 0.2:
             accepted.cancel(rng.choice(ids))
         if rng.random() < 0.2:

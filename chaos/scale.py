@@ -39,7 +39,6 @@ class Scale:
             "CANCEL_GRACE": self(10),
             "BACKOFF_BASE": self(1),
             "SHUTDOWN_GRACE": self(25),
-            "WATCHDOG": self(60),
         }
         return {f"TASKS__{name}_SECONDS": f"{value:g}" for name, value in seconds.items()}
 

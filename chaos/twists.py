@@ -31,6 +31,14 @@ def soon_visible_again(app: Any, _: str) -> None:
     }
 
 
+def time_out_soon(app: Any, seconds: str) -> None:
+    """The broker's sockets give up after so many seconds, instead of ten."""
+    app.conf.broker_transport_options = {
+        **app.conf.broker_transport_options,
+        "socket_timeout": float(seconds),
+    }
+
+
 def turn_clock(app: Any, seconds: str) -> None:
     """The machine's clock is wrong by so many seconds, for everything in this process that reads it."""
     wrong = float(seconds)
@@ -61,5 +69,6 @@ def turn_clock(app: Any, seconds: str) -> None:
 TWISTS: dict[str, Callable[[Any, str], None]] = {
     "five": deliver_five_times,
     "visible": soon_visible_again,
+    "timeout": time_out_soon,
     "clock": turn_clock,
 }

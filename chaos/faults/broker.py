@@ -75,7 +75,7 @@ def short_visibility(scene: Scene) -> None:
 
 def frozen_socket(scene: Scene) -> None:
     """The sockets to one worker's broker freeze: it is alive and hears nothing. The watchdog ends it."""
-    worker = scene.fleet.workers["a"]
+    worker = scene.fleet.workers["deaf"]
     with scene.flow():
         scene.rest(2.5)
         scene.servers.to_redis.freeze(new_too=False)
@@ -85,7 +85,7 @@ def frozen_socket(scene: Scene) -> None:
             scene.servers.to_redis.pass_again()
         scene.require(code == 1, f"the deaf worker ended with {code}")
         scene.require(bool(worker.events("worker.exits")), "the worker did not say why it ends")
-        scene.fleet.muster(["a", "b"])
+        scene.fleet.muster(["b", "deaf"])
     scene.settle()
     scene.tell("ended by its watchdog, started again")
 
@@ -107,6 +107,9 @@ FAULTS = (
         ("a", "b", "fast", "slow"),
     ),
     Fault(
-        "broker-frozen", "a worker's broker sockets frozen: its watchdog ends it, others go on", frozen_socket
+        "broker-frozen",
+        "a worker's broker sockets frozen: its watchdog ends it, others go on",
+        frozen_socket,
+        ("b", "deaf"),
     ),
 )
