@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import structlog
 from celery.worker.consumer import Consumer
 
 log = structlog.get_logger("jobsplatform.worker")
+
+# What kombu raises for something in a queue that is no message at all. It has been taken off by then, so a new
+# connection goes on with the next one; without this the worker would end.
+_UNREADABLE = (ValueError, KeyError, TypeError)
 
 STOCK = "celery.worker.consumer:Consumer"
 
@@ -16,6 +22,10 @@ class PatientConsumer(Consumer):
     Celery forgives the closing only errors of the network. A broker that goes twice in a moment can leave a
     channel without its connection; closing that one fails otherwise, and would end the worker with all its runs.
     """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.connection_errors = (*self.connection_errors, *_UNREADABLE)
 
     def on_connection_error_after_connected(self, exc: Exception) -> None:
         try:

@@ -9,6 +9,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+import redis
 from django.db import connection
 
 from jobsplatform.celery import app
@@ -40,6 +41,17 @@ def send(worker: Worker, job_id: UUID | str, lease: object, **headers: str) -> N
         queue=direct(worker.process_id),
         headers=headers or {WORKER_HEADER: str(worker.process_id)},
     )
+
+
+@pytest.mark.parametrize("raw", [b"{not json", b"\xff\xfe", b"5", b"null", b"[]", b"{}", b'{"body": 1}'])
+def test_what_is_no_message_at_all_costs_a_connection_not_the_worker(
+    worker: Worker, raw: bytes, redis_url: str
+) -> None:
+    queue = direct(worker.process_id).name
+    client = redis.Redis.from_url(redis_url)
+    client.lpush(queue, raw)
+    until(lambda: not client.llen(queue))
+    works(worker)
 
 
 def works(worker: Worker) -> None:
