@@ -25,7 +25,8 @@ class PatientConsumer(Consumer):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.connection_errors = (*self.connection_errors, *_UNREADABLE)
+        known: tuple[type[BaseException], ...] = getattr(self, "connection_errors", ())
+        self.connection_errors = (*known, *_UNREADABLE)
 
     def on_connection_error_after_connected(self, exc: Exception) -> None:
         try:
