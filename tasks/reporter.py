@@ -106,6 +106,11 @@ class Reporter(Loop):
         """The runs served now."""
         return list(self._runs.values())
 
+    def hears_nothing(self) -> bool:
+        """Whether the database has not answered for most of a lease. Asked by the runs themselves, because this
+        thread may hang in a connection that is dead and does not say so."""
+        return is_postgres() and time.monotonic() - self._heard_at > config.get().tasks.lease_seconds * 2 / 3
+
     def do(self, write: Callable[[], Any]) -> Any:
         """Let this thread write, and wait. Raises what it raises, or Unreachable when it cannot for a lease."""
         patience = max(20.0, config.get().tasks.lease_seconds)
@@ -262,7 +267,9 @@ class ThreadPort:
 
     def cancel_reason(self) -> CancelReason:
         self._check()
-        return self._state.reason()
+        reason = self._state.reason()
+        # Out while the lease still holds, so that nobody runs beside the one who takes over.
+        return CancelReason.SHUTDOWN if not reason and self._reporter.hears_nothing() else reason
 
     def progress(self, done: float | None, total: float | None, label: str) -> None:
         self._check()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from chaos.faults.base import Fault
 from chaos.scene import Scene
 from jobsplatform.kernel.models import Process
+from tests.flows.processes import Worker
 
 
 def broken(scene: Scene) -> None:
@@ -23,21 +25,43 @@ def _cut_off(scene: Scene, cut: Callable[[], None]) -> None:
     worker = scene.fleet.workers["a"]
     before = worker.process_id
     with scene.flow():
-        scene.accepted.many(6, "polite", seconds=scene.scale(20))
-        scene.rest(5)
+        jobs, children = _give_it_work(scene, worker)
         cut()
+        at = time.monotonic()
         try:
             scene.until(
                 lambda: Process.objects.filter(id=before, lost_at__isnull=False).exists(),
                 "the others take the worker for dead",
             )
             scene.rest(10)
+            runs = [run for found in scene.ledger.runs(jobs).values() for run in found]
+            longest = max(run.last.at - at for run in runs if run.last.pid in children)
+            scene.require(longest <= scene.scale.lease, f"a run of the worker went on for {longest:.1f} s")
+            scene.tell(f"its runs stopped {longest:.1f} s after the cut")
         finally:
             scene.servers.to_postgres.pass_again()
         scene.until(lambda: worker.process_id != before, "it goes on as a new worker")
     scene.settle()
     scene.require(scene.declared_dead({scene.fleet.workers["b"].pid}) == 0, "the wrong worker was judged")
     scene.require(bool(worker.events("worker.cut_off")), "the worker did not say that it is cut off")
+
+
+def _give_it_work(scene: Scene, worker: Worker) -> tuple[set[str], set[int]]:
+    """Submit long jobs one by one until the worker has one; these jobs, and the processes of its pool.
+
+    Each has a key of its own, so that two runs of it at the same time are a broken promise.
+    """
+    children = {child.pid for child in worker.children}
+    jobs: set[str] = set()
+
+    def has_some() -> bool:
+        jobs.add(str(scene.accepted.one("keyed", key=f"cut-{len(jobs)}", seconds=scene.scale(40))))
+        scene.rest(2.5)
+        runs = [run for found in scene.ledger.runs(jobs).values() for run in found]
+        return any(run.last.pid in children and run.unfinished for run in runs)
+
+    scene.until(has_some, "the worker has work")
+    return jobs, children
 
 
 FAULTS = (

@@ -340,6 +340,21 @@ def test_a_run_cut_off_from_the_database_is_asked_to_stop(monkeypatch: pytest.Mo
         port.close()
 
 
+@pytest.mark.postgres
+def test_a_run_is_asked_to_stop_though_its_reporter_hangs_in_a_dead_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    port, hang = ThreadPort(running_job()), threading.Event()
+    monkeypatch.setattr(reporter.Reporter, "step", lambda self: not hang.wait())
+    try:
+        assert port.cancel_reason() == CancelReason.NONE
+        port._reporter._heard_at -= config.get().tasks.lease_seconds * 0.7
+        assert port.cancel_reason() == CancelReason.SHUTDOWN
+    finally:
+        hang.set()
+        port.close()
+
+
 def test_a_pool_child_whose_parent_died_asks_its_runs_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     child, thread = reporter.thread_port(running_job(), handler_without_limits()), ThreadPort(running_job())
     assert child.cancel_reason() is CancelReason.NONE
