@@ -31,8 +31,8 @@ def _freeze_past_lease(scene: Scene, whom: Callable[[Worker], list[int]]) -> Non
     refused = scene.fleet.web.rejects()
     with scene.flow():
         # More than the others' slots, so that some are ours; deaf, so that they write when they are over.
-        scene.accepted.many(8, "plain", seconds=scene.scale(LONG))
-        scene.until(lambda: _works(scene, worker), "the worker has work")
+        deaf = scene.accepted.many(8, "plain", seconds=scene.scale(LONG))
+        mine = scene.until(lambda: _works(scene, worker, deaf), "the worker has work") or []
         pids = whom(worker)
         freeze(pids)
         try:
@@ -40,7 +40,7 @@ def _freeze_past_lease(scene: Scene, whom: Callable[[Worker], list[int]]) -> Non
                 lambda: Process.objects.filter(id=before, lost_at__isnull=False).exists(),
                 "the frozen worker is taken for dead",
             )
-            scene.rest(LONG - 15)
+            scene.until(lambda: _taken_over(scene, mine), "another worker runs one of its jobs")
         finally:
             thaw(pids)
         scene.until(lambda: worker.process_id != before, "it goes on as a new worker")
@@ -50,12 +50,16 @@ def _freeze_past_lease(scene: Scene, whom: Callable[[Worker], list[int]]) -> Non
     scene.tell(f"{late} late writes refused")
 
 
-def _works(scene: Scene, worker: Worker) -> list[UUID]:
-    """Deaf long jobs that run on the worker."""
+def _works(scene: Scene, worker: Worker, jobs: list[UUID]) -> list[UUID]:
+    """The deaf long jobs that run on the worker."""
     children = {child.pid for child in worker.children}
-    jobs = {str(job_id) for job_id in scene.accepted.jobs}
-    runs = [run for found in scene.ledger.runs(jobs).values() for run in found]
+    runs = [run for found in scene.ledger.runs({str(job_id) for job_id in jobs}).values() for run in found]
     return [UUID(run.job) for run in runs if run.unfinished and run.last.pid in children]
+
+
+def _taken_over(scene: Scene, jobs: list[UUID]) -> bool:
+    """Whether one of these jobs runs again: the late write of its first run then meets a run that is not over."""
+    return any(len(runs) > 1 for runs in scene.ledger.runs({str(job_id) for job_id in jobs}).values())
 
 
 def freeze_child(scene: Scene) -> None:
