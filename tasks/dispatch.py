@@ -74,7 +74,8 @@ def round(worker: WorkerView, send: Send, now: datetime) -> RoundResult:
     resent = resend_lost(worker, send, now)
     choice = claim(worker, now)
     sent = [job for job in choice.won if _deliver(job, send, now)]
-    return RoundResult(len(sent), resent, more=due == _COME_DUE_BATCH or choice.parked > 0)
+    full = len(choice.won) >= config.get().tasks.batch
+    return RoundResult(len(sent), resent, more=due == _COME_DUE_BATCH or choice.parked > 0 or full)
 
 
 def _deliver(job: Claimed, send: Send, now: datetime) -> bool:
@@ -152,7 +153,7 @@ def claim(worker: WorkerView, now: datetime) -> Choice:
     groups = [g for g in groups if not gate.closed(g.queue, g.handler_key)]
     used = limits.in_flight(worker.process_id)
     picker = Picker(
-        free=worker.concurrency - worker.busy_threads - used.mine,
+        free=min(config.get().tasks.batch, worker.concurrency - worker.busy_threads - used.mine),
         rooms=limits.rooms(queues, used.slots, now),
         gate=gate,
         now=now,

@@ -6,6 +6,7 @@ import pytest
 
 from jobsplatform.kernel import config
 from jobsplatform.testing.platform import HandPlatform
+from tasks import dispatch
 from tasks.context import JobContext
 from tasks.handlers import FunctionHandler, job
 from tasks.models import Job
@@ -230,3 +231,14 @@ def test_a_priority_out_of_range_is_refused_never_clamped(
 
 def test_no_priority_is_the_documented_middle(jobs: HandPlatform, work: FunctionHandler) -> None:
     assert jobs.job(jobs.submit(work, {"n": 1})).priority == Priority.NORMAL
+
+
+def test_a_round_claims_no_more_than_the_batch_and_asks_for_another(
+    jobs: HandPlatform, work: FunctionHandler
+) -> None:
+    worker = jobs.add_worker(concurrency=10)
+    for n in range(8):
+        jobs.submit(work, {"n": n})
+    with config.override(tasks={"batch": 3}):
+        rounds = [dispatch.round(worker.view, worker.send, jobs.clock.now()) for _ in range(3)]
+    assert [(r.claimed, r.more) for r in rounds] == [(3, True), (3, True), (2, False)]
