@@ -6,18 +6,21 @@ import argparse
 import json
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from types import FrameType
 
 from benchmarks.bench import Bench
 from benchmarks.machine import describe
+from benchmarks.report import NoPlace, check, report, write
 from benchmarks.results import Row
 from benchmarks.scenarios import cancel, claim, drain, enqueue, local, memory, short_jobs, start, urgent
 from benchmarks.scenarios.base import Scenario
 from benchmarks.sizes import FULL, QUICK
 from benchmarks.stage import Stage
-from benchmarks.table import table
+from benchmarks.table import missing
 from tests.services import ServerError
 
 SCENARIOS: tuple[Scenario, ...] = tuple(
@@ -25,10 +28,11 @@ SCENARIOS: tuple[Scenario, ...] = tuple(
 )
 DONE, INCOMPLETE, WRONG_USE, UNREACHABLE = 0, 1, 2, 3
 ROUNDS = 3
+QUICK_NOTE = "--quick: far too few jobs for figures to mean anything; it shows that everything works"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The exit code: 0 done, 1 a figure of ours is missing, 2 wrong use, 3 a server did not start."""
+    """The exit code: 0 done, 1 a figure is missing, 2 wrong use, 3 a server did not start."""
     options = _parser().parse_args(arguments)
     wanted = options.only or [scenario.name for scenario in SCENARIOS]
     wrong = next((name for name in wanted if name not in {scenario.name for scenario in SCENARIOS}), None)
@@ -37,35 +41,48 @@ def main(arguments: Sequence[str]) -> int:
     rounds = options.rounds if options.rounds is not None else (1 if options.quick else ROUNDS)
     if rounds < 1:
         return _refuse(f"--rounds: expected 1 or more, got {rounds}")
+    if options.markdown is not None:
+        if options.quick:
+            return _refuse("--markdown: not with --quick, whose figures mean nothing")
+        try:
+            check(options.markdown)
+        except NoPlace as problem:
+            return _refuse(f"--markdown: {problem}")
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
     chosen = [scenario for scenario in SCENARIOS if scenario.name in wanted]
     try:
         with Stage() as stage:
-            rows = _run(stage, chosen, rounds, quick=options.quick, as_json=options.json)
+            facts = describe(stage, (system for scenario in chosen for system in scenario.systems), rounds)
+            if options.quick:
+                facts.insert(0, QUICK_NOTE)
+            _say("\n".join(f"- {fact}" for fact in facts) + "\n")
+            rows = _run(Bench(stage, QUICK if options.quick else FULL, rounds, _say), chosen)
     except ServerError as error:
         print(error, file=sys.stderr)
         return UNREACHABLE
-    return INCOMPLETE if any(row.our_figure is None for row in rows) else DONE
+    _show(facts, rows, options.markdown, as_json=options.json)
+    return DONE if all(row.is_complete for row in rows) else INCOMPLETE
 
 
-def _run(stage: Stage, chosen: list[Scenario], rounds: int, *, quick: bool, as_json: bool) -> list[Row]:
-    facts = describe(stage, (system for scenario in chosen for system in scenario.systems), rounds)
-    if quick:
-        facts.insert(
-            0, "--quick: far too few jobs for figures to mean anything; it shows that everything works"
-        )
-    print(
-        "\n".join(f"- {fact}" for fact in facts) + "\n",
-        file=sys.stderr if as_json else sys.stdout,
-        flush=True,
-    )
-    bench = Bench(stage, QUICK if quick else FULL, rounds, _say)
-    rows = [row for scenario in chosen for row in scenario.run(bench)]
-    print(
-        json.dumps([row.as_json() for row in rows], indent=2, ensure_ascii=False) if as_json else table(rows)
-    )
+def _run(bench: Bench, chosen: list[Scenario]) -> list[Row]:
+    rows: list[Row] = []
+    for scenario in chosen:
+        began = time.monotonic()
+        rows += scenario.run(bench)
+        _say(f"{scenario.name}: {time.monotonic() - began:.0f} s in all")
     return rows
+
+
+def _show(facts: list[str], rows: list[Row], document: Path | None, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps([row.as_json() for row in rows], indent=2, ensure_ascii=False))
+        for line in missing(rows):
+            _say(f"not measured: {line}")
+    else:
+        print(report(facts, rows))
+    if document is not None:
+        write(document, report(facts, rows))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -78,6 +95,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("what", choices=["jobs"], help="what to measure")
     parser.add_argument("--json", action="store_true", help="print the rows as a JSON list")
+    parser.add_argument(
+        "--markdown",
+        type=Path,
+        metavar="FILE",
+        help="write the result into this document too, between its two marks",
+    )
     parser.add_argument(
         "--quick", action="store_true", help="tiny sizes and one round: does everything work?"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -59,6 +60,7 @@ class Bench:
             for system in [*systems[first:], *systems[:first]]:
                 if system.name in figures.why:
                     continue
+                began = time.monotonic()
                 try:
                     with session(self.stage, system) as opened:
                         measured = measure(opened)
@@ -68,5 +70,6 @@ class Bench:
                     continue
                 figures.add(system.name, measured)
                 shown = ", ".join(f"{name} {value:.4g}" for name, value in measured.items())
-                self.say(f"{title}: round {n + 1} of {self.rounds}: {system.name}: {shown}")
+                took = time.monotonic() - began
+                self.say(f"{title}: round {n + 1} of {self.rounds}: {system.name}: {shown} ({took:.0f} s)")
         return figures

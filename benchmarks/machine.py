@@ -18,12 +18,14 @@ from benchmarks.systems.base import System
 _PACKAGES = (
     "Django",
     "celery",
+    "kombu",
     "redis",
     "psycopg",
     "django-celery-results",
     "procrastinate",
     "pgqueuer",
     "asyncpg",
+    "uvloop",
 )
 _POSTGRES = ("fsync", "synchronous_commit", "full_page_writes", "shared_buffers", "max_connections")
 
@@ -44,8 +46,9 @@ def describe(stage: Stage, systems: Iterable[System], rounds: int) -> list[str]:
         f"loopback: appendonly {append_only}",
         "; ".join(f"{name} {_version(name)}" for name in _PACKAGES),
     ]
-    described = {system.name: system.settings for system in systems}
-    return lines + [f"{name}: {settings}" for name, settings in described.items()]
+    # A name may stand for two ways of use, each with settings of its own.
+    described = dict.fromkeys(f"{system.name}: {system.settings}" for system in systems)
+    return [*lines, *described]
 
 
 def _version(package: str) -> str:

@@ -79,10 +79,10 @@ class Child:
         except psutil.NoSuchProcess:
             return []
 
-    def stop(self) -> None:
-        """End it in good order, else by force, with all below it."""
+    def stop(self, *, kindly: bool = True) -> None:
+        """End it with all below it: in good order, else by force; at once by force when not ``kindly``."""
         family = self.tree()
-        if self._process.poll() is None:
+        if kindly and self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
             try:
                 self._process.wait(STOP_SECONDS)

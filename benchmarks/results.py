@@ -64,6 +64,11 @@ class Row:
         return _figure(self.ours, self.why.get("ours"))
 
     @property
+    def is_complete(self) -> bool:
+        """Whether every figure of the row was measured."""
+        return not self.why and self.our_figure is not None and len(self.rival_figures) == len(self.rivals)
+
+    @property
     def rival_figures(self) -> dict[str, float]:
         found = {name: _figure(values, self.why.get(name)) for name, values in self.rivals.items()}
         return {name: value for name, value in found.items() if value is not None}
@@ -85,7 +90,7 @@ class Row:
         return False not in answers
 
     def as_json(self) -> dict[str, Any]:
-        """The row as ``--json`` prints it. A figure that was not measured is null or left out, with its why."""
+        """The row as ``--json`` prints it. A figure that was not measured is null, or left out."""
         ours = self.our_figure
         return {
             "name": self.metric.name,
@@ -95,14 +100,6 @@ class Row:
             "ratios": {name: significant(value) for name, value in self.ratios.items()},
             "target": self.metric.target or None,
             "met": self.met,
-            "better": self.metric.better,
-            "counted": self.metric.counted,
-            "rounds": {
-                name: [significant(value) for value in values]
-                for name, values in {"ours": self.ours, **self.rivals}.items()
-                if values and name not in self.why
-            },
-            "why": self.why,
         }
 
 

@@ -103,7 +103,8 @@ class Session:
 
     def close(self) -> None:
         for worker in self.workers:
-            worker.stop()
+            # What they were about to do is of no interest any more, and their database goes too.
+            worker.stop(kindly=False)
         self._driver.stop()
         if self._record is not None:
             self._record.close()

@@ -23,6 +23,7 @@ class Sizes:
     many_pending: int = 1_000_000
     in_front: int = 1_000_000
     claims: int = 20
+    packed_claims: int = 5
     memory_jobs: int = 20_000
     rest: float = 5.0
     local_backlog: int = 10_000
@@ -44,6 +45,7 @@ QUICK = Sizes(
     many_pending=5_000,
     in_front=2_000,
     claims=5,
+    packed_claims=2,
     memory_jobs=200,
     rest=0.5,
     local_backlog=300,

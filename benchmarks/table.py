@@ -14,16 +14,20 @@ _MET = {True: "yes", False: "**no**", None: ""}
 def table(rows: Sequence[Row]) -> str:
     """All rows, then why some figures are missing, then how each was counted."""
     parts = ["\n".join([_HEAD, *map(_line, rows)])]
-    missing = [
-        f"- {row.metric.name}, {name}: {reason}" for row in rows for name, reason in sorted(row.why.items())
-    ]
-    if missing:
-        parts.append("Not measured:\n" + "\n".join(missing))
+    if gaps := missing(rows):
+        parts.append("Not measured:\n\n" + "\n".join(f"- {gap}" for gap in gaps))
     counted: dict[str, list[str]] = {}
     for row in rows:
         counted.setdefault(row.metric.counted, []).append(row.metric.name)
-    parts.append("Counted:\n" + "\n".join(f"- {', '.join(names)}: {how}" for how, names in counted.items()))
+    parts.append("Counted:\n\n" + "\n".join(f"- {', '.join(names)}: {how}" for how, names in counted.items()))
     return "\n\n".join(parts)
+
+
+def missing(rows: Sequence[Row]) -> list[str]:
+    """Each figure that is missing, and why."""
+    return [
+        f"{row.metric.name}, {name}: {reason}" for row in rows for name, reason in sorted(row.why.items())
+    ]
 
 
 def _line(row: Row) -> str:

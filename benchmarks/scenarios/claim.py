@@ -14,23 +14,27 @@ from benchmarks.session import Session, session
 
 FEW = "among 10,000"
 LIMIT = 1.5
+BOUNDS = (Bound("<=", LIMIT, FEW),)
 COUNTED = (
     "dispatch rounds of 50 jobs from their start to their commit, the median of a series; both databases in "
     "turn; the rows are copies that the database made of a job that the platform made"
 )
-MANY = Metric("claim among 1,000,000", "µs a job", "lower", COUNTED, (Bound("<=", LIMIT, FEW),))
 FRONT = {
-    "future": "due tomorrow",
-    "suspended": "of a suspended type",
-    "key_busy": "whose concurrency key is busy",
-    "no_handler": "without a handler",
+    "": "claim among 1,000,000",
+    "future": "claim behind 1,000,000 due tomorrow as well",
+    "suspended": "claim behind 1,000,000 of a suspended type as well",
+    "key_busy": "claim behind 1,000,000 whose concurrency key is busy as well",
+    "no_handler": "claim behind 1,000,000 without a handler as well",
 }
-FRONTS = {
-    kind: Metric(
-        f"claim behind 1,000,000 {words} as well", "µs a job", "lower", COUNTED, (Bound("<=", LIMIT, FEW),)
-    )
-    for kind, words in FRONT.items()
+PACKED_COUNTED = f"the same in rounds of two packs of 500 jobs; {COUNTED.partition(';')[2].strip()}"
+SERIES = {
+    "claims": {kind: Metric(name, "µs a job", "lower", COUNTED, BOUNDS) for kind, name in FRONT.items()},
+    "packed_claims": {
+        kind: Metric(f"{name}, packed", "µs a job", "lower", PACKED_COUNTED, BOUNDS)
+        for kind, name in FRONT.items()
+    },
 }
+METRICS = [metric for kind in FRONT for metric in (SERIES[name][kind] for name in SERIES)]
 ASIDE = Metric(
     "longest round while those of the busy key are set aside",
     "ms",
@@ -41,30 +45,30 @@ ASIDE = Metric(
 
 def run(bench: Bench) -> list[Row]:
     figures, aside = Figures(), Row(ASIDE)
-    steps = {"": MANY, **FRONTS}
     try:
         with ExitStack() as held:
             few = held.enter_context(session(bench.stage, OURS))
             many = held.enter_context(session(bench.stage, OURS))
             _crowd(few, "startable", bench.sizes.few_pending)
             _crowd(many, "startable", bench.sizes.many_pending)
-            for kind, metric in steps.items():
+            for kind in FRONT:
                 if kind:
                     bench.say(f"claim: making {bench.sizes.in_front} rows in front: {kind}")
                     _crowd(many, kind, bench.sizes.in_front)
                 if kind == "key_busy":
                     aside.ours.append(many.do("crowd", step="calm") * 1000)
                     many.do("crowd", step="settle")
-                _measure(bench, metric, few, many, figures)
+                for series, metrics in SERIES.items():
+                    _measure(bench, series, metrics[kind], few, many, figures)
     except Exception as error:
         reason = reason_of(error)
         bench.say(f"claim: not measured: {reason}")
-        for metric in steps.values():
+        for metric in METRICS:
             if metric.name not in figures.values.get("ours", {}):
                 figures.why[metric.name] = reason
         if not aside.ours:
             aside.why["ours"] = reason
-    return [*(_row(metric, figures) for metric in steps.values()), aside]
+    return [*(_row(metric, figures) for metric in METRICS), aside]
 
 
 def _crowd(opened: Session, step: str, count: int) -> None:
@@ -72,12 +76,15 @@ def _crowd(opened: Session, step: str, count: int) -> None:
     opened.do("crowd", step="settle")
 
 
-def _measure(bench: Bench, metric: Metric, few: Session, many: Session, figures: Figures) -> None:
+def _measure(
+    bench: Bench, series: str, metric: Metric, few: Session, many: Session, figures: Figures
+) -> None:
+    count = bench.sizes.claims if series == "claims" else bench.sizes.packed_claims
     found: dict[str, list[float]] = {FEW: [], "ours": []}
     for n in range(bench.rounds):
         pair: Sequence[tuple[str, Session]] = [(FEW, few), ("ours", many)]
         for name, opened in pair if n % 2 == 0 else reversed(pair):
-            found[name].append(median(opened.do("crowd", step="claims", rounds=bench.sizes.claims)))
+            found[name].append(median(opened.do("crowd", step=series, rounds=count)))
         bench.say(f"{metric.name}: round {n + 1}: {found['ours'][-1]:.4g}, {FEW} {found[FEW][-1]:.4g}")
     for name, values in found.items():
         for value in values:

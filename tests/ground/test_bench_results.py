@@ -1,6 +1,7 @@
 """Rows of `./dev bench`: a figure is measured or it is not there."""
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,7 @@ import benchmarks.__main__ as bench_command
 from benchmarks import stage
 from benchmarks.bench import Bench
 from benchmarks.numbers import percentile, significant
+from benchmarks.report import BEGIN, END, check, report, write
 from benchmarks.results import Bound, Metric, Row
 from benchmarks.sizes import QUICK
 from benchmarks.systems.plain_celery.system import PlainCelery
@@ -28,10 +30,9 @@ class Absent(PlainCelery):
 
 def test_a_row_holds_medians_ratios_and_its_target() -> None:
     row = Row(RATE, [9_000.0, 60.0, 6_000.0], {"celery": [1_000.0, 900.0, 1_100.0]}).as_json()
-    assert set(row) >= KEYS
+    assert set(row) == KEYS
     assert (row["ours"], row["rivals"], row["ratios"]) == (6000, {"celery": 1000}, {"celery": 6})
     assert (row["target"], row["met"]) == ("≥ 5 × celery", True)
-    assert row["rounds"]["ours"] == [9000, 60, 6000]
 
 
 def test_a_missed_target_is_told() -> None:
@@ -41,12 +42,12 @@ def test_a_missed_target_is_told() -> None:
 
 
 def test_without_our_figure_there_is_no_ratio_and_no_verdict() -> None:
-    row = Row(RATE, [5.0], {"celery": [1.0]}, {"ours": "a worker ended"}).as_json()
+    broken = Row(RATE, [5.0], {"celery": [1.0]}, {"ours": "a worker ended"})
+    row = broken.as_json()
     assert row["ours"] is None
     assert row["ratios"] == {}
     assert row["met"] is None
-    assert row["why"] == {"ours": "a worker ended"}
-    assert "ours" not in row["rounds"]
+    assert not broken.is_complete
 
 
 def test_without_the_rivals_figure_a_target_that_needs_it_is_not_judged() -> None:
@@ -70,12 +71,41 @@ def test_a_system_that_is_not_installed_has_a_reason_and_no_figure() -> None:
     said: list[str] = []
     bench: Any = Bench(SimpleNamespace(), QUICK, 3, said.append)  # type: ignore[arg-type]
     figures = bench.measure("drain", [Absent()], measure)
-    row = figures.row(RATE, ["absent"]).as_json()
-    assert row["rivals"] == {}
-    assert row["why"]["absent"].startswith(
-        "no_such_module_anywhere not installed here; run it by ./dev bench"
-    )
+    row = figures.row(RATE, ["absent"])
+    assert row.as_json()["rivals"] == {}
+    assert row.why["absent"].startswith("no_such_module_anywhere not installed here; run it by ./dev bench")
+    assert not row.is_complete
     assert len(said) == 1
+
+
+def test_a_row_is_complete_when_every_figure_was_measured() -> None:
+    assert Row(RATE, [5.0], {"celery": [1.0]}).is_complete
+    assert not Row(RATE, [5.0], {"celery": []}).is_complete
+    assert not Row(RATE, [5.0], {"celery": [1.0]}, {"celery": "a worker ended"}).is_complete
+
+
+def test_a_result_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
+    document = tmp_path / "page.md"
+    document.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    check(document)
+    for _ in range(2):
+        write(document, report(["2 cores"], [Row(TIME, [1.5])]))
+    text = document.read_text()
+    assert text.startswith(f"before\n{BEGIN}\n\n- 2 cores\n\n| what |")
+    assert text.endswith(f"{END}\nafter\n")
+    assert text.count("| start | ms | 1.5 |") == 1
+    assert "old" not in text
+
+
+@pytest.mark.parametrize("text", [None, "", f"{END}\n{BEGIN}\n", f"{BEGIN}\n"])
+def test_a_document_without_a_place_for_the_result_is_refused_before_anything_is_measured(
+    text: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = tmp_path / "page.md"
+    if text is not None:
+        document.write_text(text)
+    assert bench_command.main(["jobs", "--markdown", str(document)]) == 2
+    assert str(document) in capsys.readouterr().err
 
 
 def test_percentiles_are_values_that_were_measured() -> None:
@@ -96,6 +126,7 @@ def test_four_digits_are_shown(value: float, shown: float) -> None:
     [
         (["jobs", "--only", "drian"], "'drian' is none of the scenarios; did you mean 'drain'?"),
         (["jobs", "--only", "x" * 20], "they are drain, short"),
+        (["jobs", "--quick", "--markdown", "x.md"], "not with --quick, whose figures mean nothing"),
         (["jobs", "--rounds", "0"], "--rounds: expected 1 or more, got 0"),
     ],
 )

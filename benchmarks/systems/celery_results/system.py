@@ -26,7 +26,8 @@ class CeleryResults(_Project):
     schema = "celery_results"
     needs = ("celery", "django", "django_celery_results")
     settings = (
-        f"django-db results, CELERY_DB_REUSE_MAX and CONN_MAX_AGE without limit, prefork {' '.join(OPTIONS)}"
+        "django-db results, CELERY_DB_REUSE_MAX and CONN_MAX_AGE without limit; "
+        f"prefork {' '.join(OPTIONS)}; one producer of the app's pool, kept open"
     )
     results = "on"
     done_sql = "SELECT count(*) FROM django_celery_results_taskresult WHERE status = 'SUCCESS'"

@@ -9,14 +9,20 @@ from uuid import UUID
 
 from benchmarks.errors import NotMeasured
 from benchmarks.systems.ours import jobs
-from jobsplatform.kernel import clock, processes
+from jobsplatform.kernel import clock, config, processes
 from jobsplatform.kernel.audit import Actor
-from tasks import control, dispatch, registry
-from tasks.models import Job
+from tasks import control, dispatch, pace, packing, registry
+from tasks.models import Job, TypePace
 from tasks.states import Priority
 
 CLAIM = 50
 """Jobs of one round: TASKS__BATCH as shipped."""
+
+PACKS = 2
+"""Packs of one round: a worker with so many free slots."""
+
+NOOP_SECONDS = 0.0001
+"""As long as a run of the packed type is known to take."""
 
 KEY = "busy"
 MOST_ROUNDS = 5_000
@@ -35,7 +41,8 @@ class Crowd:
 
     def startable(self, count: int) -> None:
         """Jobs that may start now."""
-        self._multiply(jobs.noop.enqueue(number=0).id, count)
+        if count:
+            self._multiply(jobs.noop.enqueue(number=0).id, count)
 
     def future(self, count: int) -> None:
         """More urgent ones, due tomorrow."""
@@ -57,22 +64,24 @@ class Crowd:
         """More urgent ones whose concurrency key is held by a job in flight; as submitted, claims set them aside."""
         handler = jobs.noop.using(priority=Priority.URGENT, concurrency_key=KEY)
         handler.enqueue(number=0)
-        self._round()
+        self._unknown_pace()
+        self._round(self._view(CLAIM))
         if not Job.objects.filter(concurrency_key=KEY, worker_id=self._worker).exists():
             raise NotMeasured("the job that was to hold the concurrency key was not claimed")
-        self._finish()
+        self.startable(self._finish())
         self._multiply(handler.enqueue(number=0).id, count)
 
     def calm(self) -> float:
         """Claim until no row needs to be set aside any more; the longest round on the way, in seconds."""
-        longest = 0.0
+        self._unknown_pace()
+        longest, claimed = 0.0, 0
+        in_the_way = Job.objects.filter(state="pending", hold="", concurrency_key=KEY)
         for _ in range(MOST_ROUNDS):
-            began = time.perf_counter()
-            result = self._round()
-            longest = max(longest, time.perf_counter() - began)
-            self._finish()
-            if not result.more:
+            if not in_the_way.exists():
+                self.startable(claimed)
                 return longest
+            longest = max(longest, self._round(self._view(CLAIM)))
+            claimed += self._finish()
         raise NotMeasured(f"rows were still being set aside after {MOST_ROUNDS} claims")
 
     def settle(self) -> None:
@@ -81,38 +90,56 @@ class Crowd:
             cursor.execute("VACUUM ANALYZE")
 
     def claims(self, rounds: int) -> list[float]:
-        """Microseconds a job of each round of ``CLAIM`` jobs. What they took is made up for afterwards.
+        """Microseconds a job of each round of ``CLAIM`` jobs, one message a job. What they took is made up for
+        afterwards. Raises NotMeasured when one finds fewer."""
+        self._unknown_pace()
+        return self._costs(rounds, CLAIM, CLAIM)
 
-        Raises NotMeasured when one finds fewer.
-        """
+    def packed_claims(self, rounds: int) -> list[float]:
+        """The same for rounds of ``PACKS`` packs, each as large as packs get."""
+        self._unknown_pace()
+        pace.write(jobs.noop.spec.key, 10 * packing.KNOWN_RUNS, NOOP_SECONDS)
+        return self._costs(rounds, PACKS, PACKS * packing.MOST)
+
+    def _costs(self, rounds: int, messages: int, expected: int) -> list[float]:
         costs = []
         for _ in range(rounds):
-            began = time.perf_counter()
-            result = self._round()
-            taken = time.perf_counter() - began
-            if result.claimed != CLAIM:
-                raise NotMeasured(f"a round claimed {result.claimed} jobs, not {CLAIM}")
-            costs.append(taken / CLAIM * 1e6)
-            self._finish()
-        self.startable(rounds * CLAIM)
+            taken = self._round(self._view(messages))
+            claimed = self._finish()
+            if claimed != expected:
+                raise NotMeasured(f"a round claimed {claimed} jobs, not {expected}")
+            costs.append(taken / claimed * 1e6)
+            self.startable(claimed)
         return costs
 
-    def _round(self) -> dispatch.RoundResult:
-        now = clock.now()
-        processes.beat(self._worker, now)
-        # The one that holds the key takes a slot.
-        held = Job.objects.filter(worker_id=self._worker).count()
-        view = dispatch.WorkerView(self._worker, ("default",), registry.keys(), CLAIM + held)
-        return dispatch.round(view, lambda claimed: None, now)
+    def _unknown_pace(self) -> None:
+        """Nothing is known of how long runs take: every job is a message of its own."""
+        TypePace.objects.all().delete()
+        pace.forget()
 
-    def _finish(self) -> None:
-        """What was claimed is done, but for the job that holds the key."""
+    def _view(self, messages: int) -> dispatch.WorkerView:
+        """A worker with free slots for so many messages of normal jobs."""
+        # The one that holds the key takes a slot; normal jobs leave the reserved ones alone.
+        held = Job.objects.filter(worker_id=self._worker).count()
+        slots = messages + held + config.get().tasks.reserved_high_priority_slots
+        processes.beat(self._worker, clock.now(), concurrency=slots)
+        return dispatch.WorkerView(self._worker, ("default",), registry.keys(), messages + held)
+
+    def _round(self, view: dispatch.WorkerView) -> float:
+        """Seconds of one round."""
+        began = time.perf_counter()
+        dispatch.round(view, lambda claimed: None, clock.now())
+        return time.perf_counter() - began
+
+    def _finish(self) -> int:
+        """What was claimed is done, but for the job that holds the key; how many that were."""
         with self._connection.cursor() as cursor:
             cursor.execute(
-                "UPDATE tasks_job SET state = 'completed', finished_at = now(), worker_id = NULL "
+                "UPDATE tasks_job SET state = 'completed', finished_at = now(), worker_id = NULL, pack = NULL "
                 "WHERE worker_id = %s AND concurrency_key = ''",
                 [self._worker],
             )
+            return int(cursor.rowcount)
 
     def _multiply(self, job_id: UUID | None, count: int) -> None:
         """``count`` rows like this one, each a microsecond after the one before."""

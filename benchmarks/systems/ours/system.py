@@ -23,7 +23,8 @@ class Ours(System):
         self._extra = dict(settings or {})
         changed = ", ".join(f"{key}={value}" for key, value in self._extra.items())
         self.settings = (
-            f"profile private, defaults{', ' + changed if changed else ''}; worker prefork -c {SLOTS}"
+            f"profile private, defaults (logs, events and checks on){', ' + changed if changed else ''}; "
+            f"worker prefork -c {SLOTS}"
         )
 
     def environment(self, place: Place) -> dict[str, str]:
@@ -47,7 +48,7 @@ class Local(System):
     schema = "local"
     client = "benchmarks.systems.ours.client"
     needs = ("celery", "django")
-    settings = "profile local, defaults: one process, SQLite, worker threads, web server"
+    settings = "profile local, defaults (logs, events and checks on): one process, SQLite, worker threads, web server"
     database = False
 
     def environment(self, place: Place) -> dict[str, str]:

@@ -12,7 +12,8 @@ class PgQueuer(System):
     client = "benchmarks.systems.pgqueuer.client"
     needs = ("pgqueuer", "asyncpg", "uvloop")
     settings = (
-        f"{SLOTS} worker processes, batch_size {BATCH}, uvloop, durable tables; ended jobs leave the queue"
+        f"{SLOTS} worker processes, batch_size {BATCH}, asyncpg, uvloop, LISTEN/NOTIFY, durable tables; "
+        "ended jobs leave the queue"
     )
     left_sql = "SELECT count(*) FROM pgqueuer"
 

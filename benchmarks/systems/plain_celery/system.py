@@ -12,7 +12,10 @@ class PlainCelery(System):
     schema = "celery"
     client = "benchmarks.systems.plain_celery.client"
     needs = ("celery",)
-    settings = f"no results, prefork {' '.join(OPTIONS)}; keeps no record of its jobs"
+    settings = (
+        f"no results, prefork {' '.join(OPTIONS)}; one producer of the app's pool, kept open; "
+        "keeps no record of its jobs"
+    )
     database = False
 
     def workers(self) -> list[list[str]]:
