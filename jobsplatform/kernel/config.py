@@ -84,6 +84,10 @@ def get() -> Config:
     global _loaded
     if _override is not None:
         return _override
+    # Django keeps a setting that was asked for here, until it changes; asking it again costs far more.
+    kept = object.__getattribute__(settings, "__dict__").get("JOBSPLATFORM")
+    if type(kept) is Config:
+        return kept
     setting = getattr(settings, "JOBSPLATFORM", None) or {}
     if isinstance(setting, Config):
         return setting

@@ -1,69 +1,149 @@
-"""Many new job rows in one statement.
+"""New job rows, written by hand: most columns of a new job hold what every new job has.
 
-Most columns of a bulk are the same for all its rows. On PostgreSQL rows that differ in id and params alone are
-inserted together, from two arrays; what they share is sent and checked once. Elsewhere the ORM does it.
+Such values stand in the statement itself, so that only what differs is bound, checked and sent (a driver parses
+a long statement with many parameters anew each time). Rows that differ in id and params alone are one statement.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from functools import cache
-from operator import itemgetter
+from functools import lru_cache
+from operator import is_, itemgetter
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import JSONField
 
-from jobsplatform.kernel.db import is_postgres
 from tasks.models import Job
 
-BATCH = 1000
-_OWN = ("id", "params")
-_SHARED = tuple(f for f in Job._meta.concrete_fields if f.attname not in _OWN)
-# A new job has no data, result or checkpoint yet.
-_shared_values = itemgetter(*(f.attname for f in _SHARED if not isinstance(f, JSONField)))
+ROWS = 10_000
+CHARACTERS = 32 * 2**20
+"""A statement carries no more rows, and about no more text of params; PostgreSQL takes a value of 256 MB at most."""
+
+# A new job has no result or checkpoint yet, and its data are empty.
+_SHARED = tuple(
+    f for f in Job._meta.concrete_fields if f.attname not in ("id", "params") and not isinstance(f, JSONField)
+)
+_shared_values = itemgetter(*(f.attname for f in _SHARED))
+_USUAL = _shared_values(Job().__dict__)
+_FIRST = "id, params, data"
 
 
 def insert(rows: Sequence[Job]) -> None:
     """Store new jobs, all or none, in the transaction of the caller if there is one."""
-    if not is_postgres():
-        Job.objects.bulk_create(rows, batch_size=BATCH)
-        return
-    parts = [alike[n : n + 10 * BATCH] for alike in _alike(rows) for n in range(0, len(alike), 10 * BATCH)]
+    connection = connections[DEFAULT_DB_ALIAS]
+    store = _store if connection.vendor == "postgresql" else _store_portably
+    groups = [rows] if len(rows) == 1 else _alike(rows)
+    parts = [part for group in groups for part in _parts(group)]
     # One statement is all or none by itself, and saves the round trips of a transaction.
-    with transaction.atomic() if len(parts) > 1 else nullcontext():
-        for part in parts:
-            _insert_alike(part)
+    alone = len(parts) == 1 and (len(rows) == 1 or connection.vendor == "postgresql")
+    with nullcontext() if alone else transaction.atomic():
+        for values, ids, texts in parts:
+            store(connection, values, ids, texts)
 
 
 def _alike(rows: Iterable[Job]) -> list[list[Job]]:
     """The rows in groups that share every column but id and params; each group keeps their order."""
     groups: dict[tuple[Any, ...], list[Job]] = {}
+    before: tuple[Any, ...] | None = None
     for row in rows:
-        groups.setdefault(_shared_values(row.__dict__), []).append(row)
+        values = _shared_values(row.__dict__)
+        # Neighbours mostly hold the same objects: seen at a tenth of what hashing them all would take.
+        if before is None or not all(map(is_, values, before)):
+            group = groups.setdefault(values, [])
+        before = values
+        group.append(row)
     return list(groups.values())
 
 
-@cache
-def _statement() -> str:
-    casts = ", ".join(f"%s::{f.db_type(connection)}" for f in _SHARED)
-    names = ", ".join([*_OWN, *(f.column for f in _SHARED)])
-    return f"""INSERT INTO tasks_job ({names})
-        SELECT v.id, v.params::jsonb, {casts} FROM unnest(%s::uuid[], %s::text[]) AS v(id, params)"""
+Part = tuple[tuple[Any, ...], list[str], list[str]]
 
 
-def _insert_alike(rows: Sequence[Job]) -> None:
-    first = rows[0]
-    shared = [
-        json.dumps(value) if isinstance(f, JSONField) and value is not None else value
-        for f in _SHARED
-        for value in [first.__dict__[f.attname]]
-    ]
+def _parts(group: Sequence[Job]) -> Iterator[Part]:
+    """What one statement takes at a time: the values they share, ids in hexadecimal digits, params as JSON."""
+    values = _shared_values(group[0].__dict__)
+    ids: list[str] = []
+    texts: list[str] = []
+    size = 0
+    for row in group:
+        text = json.dumps(row.params)
+        if ids and (len(ids) == ROWS or size + len(text) > CHARACTERS):
+            yield values, ids, texts
+            ids, texts, size = [], [], 0
+        ids.append(f"{row.id.int:032x}")
+        texts.append(text)
+        size += len(text)
+    yield values, ids, texts
+
+
+def _store(
+    connection: BaseDatabaseWrapper, values: Sequence[Any], ids: Sequence[str], texts: Sequence[str]
+) -> None:
+    differing, bound = _differing(connection, values)
     with connection.cursor() as cursor:
-        cursor.execute(
-            _statement(), [*shared, [row.id for row in rows], [json.dumps(row.params) for row in rows]]
-        )
-    for row in rows:
-        row._state.adding, row._state.db = False, connection.alias
+        if len(ids) == 1:
+            cursor.execute(_one(differing), [ids[0], texts[0], *bound])
+        else:
+            # As one JSON array the params need no quoting of each.
+            arrays = ["{" + ",".join(ids) + "}", "[" + ",".join(texts) + "]"]
+            cursor.execute(_many(differing), [*bound, *arrays])
+
+
+def _store_portably(
+    connection: BaseDatabaseWrapper, values: Sequence[Any], ids: Sequence[str], texts: Sequence[str]
+) -> None:
+    differing, bound = _differing(connection, values)
+    rows = [[job_id, text, *bound] for job_id, text in zip(ids, texts, strict=True)]
+    with connection.cursor() as cursor:
+        if len(rows) == 1:
+            cursor.execute(_one(differing), rows[0])
+        else:
+            cursor.executemany(_one(differing), rows)
+
+
+def _differing(connection: BaseDatabaseWrapper, values: Sequence[Any]) -> tuple[tuple[int, ...], list[Any]]:
+    """Which of the shared columns have to be bound, by position; and their values for this database."""
+    differing = tuple(
+        n
+        for n, (value, usual) in enumerate(zip(values, _USUAL, strict=True))
+        if value is not usual and value != usual
+    )
+    return differing, [_SHARED[n].get_db_prep_save(values[n], connection) for n in differing]
+
+
+@lru_cache(maxsize=256)
+def _one(differing: tuple[int, ...]) -> str:
+    names, values = _columns(differing, typed=False)
+    return f"INSERT INTO tasks_job ({_FIRST}, {names}) VALUES (%s, %s, '{{}}', {values})"
+
+
+@lru_cache(maxsize=256)
+def _many(differing: tuple[int, ...]) -> str:
+    names, values = _columns(differing, typed=True)
+    return f"""INSERT INTO tasks_job ({_FIRST}, {names}) SELECT v.id, v.params, '{{}}', {values}
+        FROM ROWS FROM (unnest(%s::uuid[]), jsonb_array_elements(%s::jsonb)) AS v(id, params)"""
+
+
+def _columns(differing: Sequence[int], *, typed: bool) -> tuple[str, str]:
+    """Names and values of the shared columns that are written; those left out are NULL."""
+    names, values = [], []
+    for n, field in enumerate(_SHARED):
+        if n in differing:
+            cast = f"::{field.db_type(connections[DEFAULT_DB_ALIAS])}" if typed else ""
+            values.append(f"%s{cast}")
+        elif _USUAL[n] is None:
+            continue
+        else:
+            values.append(_literal(_USUAL[n]))
+        names.append(field.column)
+    return ", ".join(names), ", ".join(values)
+
+
+def _literal(usual: str | int | bool) -> str:
+    """A usual value as both databases read it; none of them has a quote or a percent sign."""
+    if isinstance(usual, bool):
+        return "true" if usual else "false"
+    return f"'{usual}'" if isinstance(usual, str) else str(int(usual))
