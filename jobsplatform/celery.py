@@ -7,20 +7,24 @@ Your own plain Celery tasks run beside the platform's jobs.
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import celeryd_init, task_postrun, task_prerun
+from celery.signals import celeryd_init, task_postrun, task_prerun, worker_before_create_process
 from celery.utils.imports import symbol_by_name
 from django.db import close_old_connections
 from kombu import Queue
 
 from jobsplatform.kernel import config
 from jobsplatform.kernel.config import Config
+from jobsplatform.kernel.forks import run_apart
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "jobsplatform.settings")
+# Celery runs Django's checks and forgets what they say; the preflight runs them and says it.
+os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 TASK_MODULES = ("tasks.worker.task",)
 STEP = "tasks.worker.bootstep:WorkerStep"
@@ -30,6 +34,8 @@ RUN_TASK = "core.tasks.run"
 KEEP_CONNECTIONS = 1_000_000_000
 """Celery's Django support closes the database connection round every task unless this many reuse it; jobs
 look after their connections themselves, and plain tasks get Django's own rule (see ``_close_old``)."""
+
+_frozen = False
 
 POLL_SECONDS = 0.05
 """How often the in-memory broker is asked; its default of a second would start one job a second and slot."""
@@ -106,7 +112,19 @@ install(app)
 @celeryd_init.connect(weak=False)
 def _preflight(**_: Any) -> None:
     """Before a worker program starts anything: look whether it can."""
-    symbol_by_name(PREFLIGHT)(app)
+    # Apart, because it loads every page and every migration.
+    run_apart(lambda: symbol_by_name(PREFLIGHT)(app))
+
+
+@worker_before_create_process.connect(weak=False)
+def _freeze(**_: Any) -> None:
+    """What is there before the first fork stays as it is: the children's collector touches none of it, so that
+    they share its memory with us."""
+    global _frozen
+    if not _frozen:
+        gc.collect()
+        gc.freeze()
+        _frozen = True
 
 
 @task_prerun.connect(weak=False)

@@ -22,9 +22,9 @@ ALLOWED_HOSTS = list(JOBSPLATFORM.allowed_hosts)
 CSRF_TRUSTED_ORIGINS = list(JOBSPLATFORM.csrf_trusted_origins)
 
 INSTALLED_APPS = [
-    "unfold",
+    "jobsplatform.admin_site.Looks",
     "unfold.contrib.filters",
-    "django.contrib.admin",
+    "jobsplatform.admin_site.Admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

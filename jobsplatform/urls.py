@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import RedirectView
 
+from jobsplatform.admin_site import screens
+
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("admin/", admin.site.urls),
+    path("admin/", screens().urls),
     path("", include("jobsplatform.health.urls")),
     path("", RedirectView.as_view(pattern_name="admin:index"), name="home"),
 ]

@@ -1,4 +1,4 @@
-"""No fork while a service thread is inside SQLite.
+"""Forks: none while a service thread is inside SQLite, and one for work that must leave nothing behind.
 
 SQLite keeps process-wide mutexes. A child forked while another thread holds one finds it locked for ever, and
 hangs at its first query. PostgreSQL's driver has no such state, so nothing waits there.
@@ -6,10 +6,14 @@ hangs at its first query. PostgreSQL's driver has no such state, so nothing wait
 
 from __future__ import annotations
 
+import logging
 import os
+import sys
 import threading
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 from django.db import connection
 
@@ -65,3 +69,39 @@ os.register_at_fork(
     after_in_parent=GUARD.after_in_parent,
     after_in_child=GUARD.after_in_child,
 )
+
+
+def run_apart(work: Callable[[], None]) -> None:
+    """Do ``work`` in a fork of this process, so that what it loads and opens goes with it. A SystemExit there is
+    one here.
+
+    Only Linux forks safely with libraries loaded; elsewhere it is done here.
+    """
+    if sys.platform != "linux":
+        work()
+        return
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()  # else the child writes it once more
+    child = os.fork()
+    if child == 0:
+        _end_with(work)
+    _, status = os.waitpid(child, 0)
+    if code := os.waitstatus_to_exitcode(status):
+        raise SystemExit(code if code > 0 else 128 - code)
+
+
+def _end_with(work: Callable[[], None]) -> NoReturn:
+    """Leave the process by ``os._exit``: the exit handlers are those of the parent."""
+    code = 1
+    try:
+        work()
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        logging.shutdown()
+        os._exit(code)

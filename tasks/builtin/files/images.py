@@ -9,24 +9,19 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable
+from importlib import import_module
 from typing import Any
-
-from PIL.BmpImagePlugin import BmpImageFile
-from PIL.GifImagePlugin import GifImageFile
-from PIL.JpegImagePlugin import JpegImageFile
-from PIL.PngImagePlugin import PngImageFile
-from PIL.TiffImagePlugin import TiffImageFile
 
 HEADER_BYTES = 4 * 1024 * 1024
 """A header that is longer is refused: nothing that a file claims makes us read or hold more."""
 
-_READERS: dict[str, Callable[[Any], Any]] = {
-    "image/png": PngImageFile,
-    "image/jpeg": JpegImageFile,
-    "image/gif": GifImageFile,
-    "image/tiff": TiffImageFile,
-    "image/bmp": BmpImageFile,
+# By name: Pillow takes 3 MB, and most workers never see an image.
+_READERS = {
+    "image/png": ("PIL.PngImagePlugin", "PngImageFile"),
+    "image/jpeg": ("PIL.JpegImagePlugin", "JpegImageFile"),
+    "image/gif": ("PIL.GifImagePlugin", "GifImageFile"),
+    "image/tiff": ("PIL.TiffImagePlugin", "TiffImageFile"),
+    "image/bmp": ("PIL.BmpImagePlugin", "BmpImageFile"),
 }
 MEASURED = frozenset({*_READERS, "image/webp"})
 
@@ -74,14 +69,20 @@ class Header(io.RawIOBase):
 def dimensions(kind: str, descriptor: int) -> tuple[int, int] | None:
     """Width and height in pixels of the image behind ``descriptor``; None when it cannot be told."""
     header = Header(descriptor)
+    reader = None if kind == "image/webp" else _reader(kind)
     try:
-        width, height = _webp(header) if kind == "image/webp" else _READERS[kind](header).size
+        width, height = _webp(header) if reader is None else reader(header).size
     except MemoryError:
         raise
     except Exception:
         # A broken image raises whatever its reader stumbles over: struct.error, SyntaxError, ValueError …
         return None
     return (int(width), int(height)) if 0 < width < 2**31 and 0 < height < 2**31 else None
+
+
+def _reader(kind: str) -> Any:
+    module, name = _READERS[kind]
+    return getattr(import_module(module), name)
 
 
 def _webp(header: Header) -> tuple[int, int]:
