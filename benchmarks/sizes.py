@@ -12,6 +12,7 @@ class Sizes:
     backlog: int = 100_000
     short_backlog: int = 10_000
     window: float = 10.0
+    short_window: float = 6.0
     one_by_one: int = 2_000
     bulk: int = 10_000
     start_jobs: int = 200
@@ -36,6 +37,7 @@ QUICK = Sizes(
     backlog=2_000,
     short_backlog=200,
     window=2.0,
+    short_window=2.0,
     one_by_one=100,
     bulk=1_000,
     start_jobs=20,

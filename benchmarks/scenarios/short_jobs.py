@@ -15,7 +15,9 @@ ALL = (OURS, SINGLE, *RIVALS)
 
 def run(bench: Bench) -> list[Row]:
     sizes = bench.sizes
-    figures = bench.measure("short", ALL, lambda s: drain(s, "short", sizes.short_backlog, sizes.window))
+    figures = bench.measure(
+        "short", ALL, lambda s: drain(s, "short", sizes.short_backlog, sizes.short_window)
+    )
     rivals = names(*RIVALS)
     return [
         figures.row(METRIC, rivals, key="rate"),
