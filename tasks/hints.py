@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
@@ -25,7 +26,7 @@ CHANNEL = "jobsplatform:hints"
 EVERYBODY = "*"
 
 SEND_SECONDS = 0.05
-"""Nobody who submits a job waits longer than this for a hint to leave."""
+"""Nobody who submits a job waits longer than this for Redis: to connect, or to take a hint."""
 
 REST_SECONDS = 2.0
 """After a failure no hint is tried for so long."""
@@ -33,11 +34,16 @@ REST_SECONDS = 2.0
 LISTEN_SECONDS = 0.5
 """One wait for a message; also the longest that stopping a listener takes."""
 
+PAUSE_SECONDS = 0.002
+"""A listener calls back no more often than this; all hints that came meanwhile are one call, at its end."""
+
+TOGETHER = 1000
+"""At most so many hints are one call."""
+
 Callback = Callable[[], None]
 
 _listeners: tuple[Callback, ...] = ()
-_client: tuple[int, str, redis.Redis] | None = None
-_rests_until = 0.0
+_publisher: Publisher | None = None
 
 
 def wake(worker_id: UUID | None = None) -> None:
@@ -45,28 +51,68 @@ def wake(worker_id: UUID | None = None) -> None:
 
     Never raises, and never blocks longer than 50 ms; while Redis is away it costs nothing.
     """
-    db.after_commit(partial(_tell, EVERYBODY if worker_id is None else str(worker_id)))
+    db.after_commit(partial(wake_now, EVERYBODY if worker_id is None else str(worker_id)))
 
 
-def _tell(whom: str) -> None:
-    global _rests_until
+def wake_now(whom: str = EVERYBODY) -> None:
+    """``wake`` for a caller that knows of no open transaction."""
+    global _publisher
     for callback in _listeners:
         callback()
     url = config.get().redis_url
-    if not url or clock.monotonic() < _rests_until:
+    if not url:
         return
-    try:
-        _publisher(url).publish(CHANNEL, whom)
-    except (redis.RedisError, OSError):
-        _rests_until = clock.monotonic() + REST_SECONDS
+    # A forked child must not write into its parent's connection, nor wait for a lock that nobody here holds.
+    if _publisher is None or _publisher.owner != (os.getpid(), url):
+        _publisher = Publisher(url)
+    _publisher.send(whom)
 
 
-def _publisher(url: str) -> redis.Redis:
-    """This process's client; a forked child makes one of its own."""
-    global _client
-    if _client is None or _client[:2] != (os.getpid(), url):
-        _client = (os.getpid(), url, _connect(url, SEND_SECONDS))
-    return _client[2]
+class Publisher:
+    """Sends hints over one connection without waiting for answers: Redis is told to give none.
+
+    A connection that Redis has closed is seen before the next hint, and made anew. After a failure hints are
+    dropped for ``REST_SECONDS``.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.owner = (os.getpid(), url)
+        self._pool = _connect(url, SEND_SECONDS).connection_pool
+        self._connection: Any = None
+        self._sending = threading.Lock()
+        self._rests_until = 0.0
+
+    def send(self, whom: str) -> None:
+        """Send one hint. Never raises."""
+        with self._sending:
+            if clock.monotonic() < self._rests_until:
+                return
+            try:
+                self._open().send_command("PUBLISH", CHANNEL, whom, check_health=False)
+            except (redis.RedisError, OSError):
+                self._close()
+                self._rests_until = clock.monotonic() + REST_SECONDS
+
+    def _open(self) -> Any:
+        """The connection, known to have been open a moment ago."""
+        if self._connection is not None:
+            try:
+                while self._connection.can_read(timeout=0):  # what stands between us and Redis may answer yet
+                    with suppress(redis.ResponseError):
+                        self._connection.read_response()
+                return self._connection
+            except (redis.RedisError, OSError):
+                self._close()
+        connection = self._pool.make_connection()
+        connection.connect()
+        connection.send_command("CLIENT", "REPLY", "OFF", check_health=False)
+        self._connection = connection
+        return connection
+
+    def _close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.disconnect()
 
 
 def _connect(url: str, seconds: float | None) -> redis.Redis:
@@ -81,7 +127,10 @@ def _connect(url: str, seconds: float | None) -> redis.Redis:
 
 
 class Listener(Loop):
-    """Calls back for every hint, from a thread of its own; once more after a gap in which some were lost."""
+    """Calls back after every hint, from a thread of its own; once more after a gap in which some were lost.
+
+    Hints that come close together share a call, which follows the last of them.
+    """
 
     name = "hints"
 
@@ -112,8 +161,15 @@ class Listener(Loop):
             self._pubsub = pubsub
             self._callback()
         message = self._pubsub.get_message(timeout=LISTEN_SECONDS)
-        if message and message.get("type") == "message" and self._concerns(message.get("data")):
+        hinted = False
+        for _ in range(TOGETHER):
+            if message is None:
+                break
+            hinted = hinted or (message.get("type") == "message" and self._concerns(message.get("data")))
+            message = self._pubsub.get_message(timeout=0)
+        if hinted:
             self._callback()
+            self._stopping.wait(PAUSE_SECONDS)
         return True
 
     def failed(self, error: Exception) -> None:

@@ -28,6 +28,11 @@ UNLIMITED = 2**40
 SHOWN = 60
 ELSEWHERE = "Store it elsewhere and pass its place."
 
+_LONGEST_ESCAPE = len(r"\u001f")
+_LONGEST_NUMBER = 40  # and its quotes, colon and comma
+_NUMBERS = frozenset({bool, int, float})
+
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
@@ -73,10 +78,12 @@ def check_json(value: Any, *, what: str, max_bytes: int = UNLIMITED) -> Any:
     lone surrogates, keys that are no text, other types, nesting deeper than 100), ParamsTooLarge past
     ``max_bytes`` of UTF-8.
     """
+    if max_bytes >= UNLIMITED and _is_sound(value):
+        return value
     clean = _Walk(what, max_bytes).value(value, ())
     if max_bytes >= UNLIMITED:
         return clean
-    size = len(json.dumps(clean, ensure_ascii=False).encode())
+    size = len(_encode(clean).encode())
     if size > max_bytes:
         raise ParamsTooLarge(
             f"{what}: {size} bytes as JSON, at most {max_bytes} are stored. {ELSEWHERE}",
@@ -84,6 +91,30 @@ def check_json(value: Any, *, what: str, max_bytes: int = UNLIMITED) -> Any:
             limit=max_bytes,
         )
     return clean
+
+
+def _is_sound(value: Any) -> bool:
+    """Is it a scalar that is stored as it is? False only means that a closer look is needed."""
+    kind = type(value)
+    if kind is str:
+        return _UNSTORABLE.search(value) is None
+    return kind is bool or value is None or (kind is int and SMALLEST_INT <= value <= LARGEST_INT)
+
+
+def is_small(params: Mapping[str, Any], max_bytes: int) -> bool:
+    """Are these clean params, each a scalar, below ``max_bytes`` of JSON in any case? False may be either.
+
+    Whoever gets True is spared ``check_json`` for the whole, which would write it to measure it.
+    """
+    size = 2
+    for name, value in params.items():
+        kind = type(value)
+        if kind is str:
+            size += _LONGEST_ESCAPE * len(value)
+        elif not (kind in _NUMBERS or value is None):
+            return False
+        size += _LONGEST_ESCAPE * len(name) + _LONGEST_NUMBER
+    return size <= max_bytes
 
 
 class StoredJSON(json.JSONDecoder):

@@ -59,6 +59,7 @@ class Typed:
     def __init__(self, name: str, annotation: Any) -> None:
         self.name = name
         self.annotation = annotation
+        self.what = f"param {name!r}" if name else "params"
         self.plain = annotation if annotation in _PLAIN else None
         try:
             self.adapter: TypeAdapter[Any] = TypeAdapter(annotation)
@@ -70,7 +71,7 @@ class Typed:
 
     def spell(self, value: Any) -> Any:
         """The JSON spelling to store. Raises ParamsInvalid naming the param."""
-        what = f"param {self.name!r}" if self.name else "params"
+        what = self.what
         if type(value) is self.plain or self.annotation is Any:
             return check_json(value, what=what)
         try:

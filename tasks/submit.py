@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -20,11 +21,12 @@ from jobsplatform.kernel.errors import InvalidInput
 from tasks import dedupe, hints, idempotency, limits, transitions
 from tasks.events import JobSubmitted, TickSkipped
 from tasks.models import Job
-from tasks.requests import JobRequest, TenantStates, to_row
+from tasks.requests import JobRequest, to_rows
 from tasks.sql.insert import insert
 from tasks.states import ACTIVE, Role
 
 _BATCH = 1000
+_MADE = frozenset({"created", "alias", "successor"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +58,14 @@ def submit_many(requests: Iterable[JobRequest], now: datetime | None = None) -> 
     for request in wanted:
         if not isinstance(request, JobRequest):
             raise InvalidInput(f"submit takes JobRequest, got {type(request).__name__}.")
-    tenants: TenantStates = {}
-    rows = [to_row(request, now, tenants) for request in wanted]
+    rows = to_rows(wanted, now)
     if _is_plain(wanted, rows):
         insert(rows)
         results = [SubmitResult(row.id, "created") for row in rows]
     else:
         with transaction.atomic():
             results = _submit_keyed(wanted, rows, now)
-    _tell(rows, results, now)
+    _tell(rows, results)
     return results
 
 
@@ -150,15 +151,21 @@ def _insert_children(rows: Sequence[Job]) -> dict[int, UUID]:
     return {n: twin for n, twin in twins.items() if twin != rows[n].id}
 
 
-def _tell(rows: Sequence[Job], results: Sequence[SubmitResult], now: datetime) -> None:
-    fresh = False
-    for row, result in zip(rows, results, strict=True):
-        if result.status in ("created", "alias", "successor"):
-            fresh = True
-            events.emit(
-                JobSubmitted(row.id, row.handler_key, row.queue, result.status, row.user_id, row.tenant_id)
-            )
-        if result.status in ("alias", "successor"):
-            after_commit(lambda job_id=row.id: dedupe.check(job_id))  # type: ignore[misc]
-    if fresh:
-        hints.wake()
+def _tell(rows: Sequence[Job], results: Sequence[SubmitResult]) -> None:
+    told = [
+        JobSubmitted(row.id, row.handler_key, row.queue, result.status, row.user_id, row.tenant_id)
+        for row, result in zip(rows, results, strict=True)
+        if result.status in _MADE
+    ]
+    if not told:
+        return
+
+    def tell() -> None:
+        for event in told:
+            events.deliver(event)
+        hints.wake_now()
+
+    after_commit(tell)
+    for event in told:
+        if event.status != "created":
+            after_commit(partial(dedupe.check, event.job_id))
