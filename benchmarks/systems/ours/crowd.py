@@ -120,7 +120,7 @@ class Crowd:
     def _view(self, messages: int) -> dispatch.WorkerView:
         """A worker with free slots for so many messages of normal jobs."""
         # The one that holds the key takes a slot; normal jobs leave the reserved ones alone.
-        held = Job.objects.filter(worker_id=self._worker).count()
+        held = Job.objects.filter(state="dispatched", worker_id=self._worker).count()
         slots = messages + held + config.get().tasks.reserved_high_priority_slots
         processes.beat(self._worker, clock.now(), concurrency=slots)
         return dispatch.WorkerView(self._worker, ("default",), registry.keys(), messages + held)
@@ -136,7 +136,7 @@ class Crowd:
         with self._connection.cursor() as cursor:
             cursor.execute(
                 "UPDATE tasks_job SET state = 'completed', finished_at = now(), worker_id = NULL, pack = NULL "
-                "WHERE worker_id = %s AND concurrency_key = ''",
+                "WHERE state = 'dispatched' AND worker_id = %s AND concurrency_key = ''",
                 [self._worker],
             )
             return int(cursor.rowcount)
