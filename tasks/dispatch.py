@@ -8,8 +8,8 @@ reserved slots and fairness are counted exactly; the messages are sent after the
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -18,12 +18,14 @@ from django.db.models import QuerySet
 
 from jobsplatform.kernel import config, events
 from jobsplatform.kernel.db import retry_deadlocks
-from jobsplatform.kernel.models import Tenant
 from tasks import limits, packs, registry, suspensions, transitions
 from tasks.events import JobMoved
-from tasks.models import DispatchLock, Job
+from tasks.models import Job
+from tasks.picker import Picker
 from tasks.preempt import preempt_for
 from tasks.sql import claim as sql
+from tasks.sql import counts
+from tasks.sql.claim import Candidate
 from tasks.states import IN_FLIGHT, Hold, Priority, State
 
 logger = logging.getLogger("jobsplatform.dispatch")
@@ -34,18 +36,21 @@ _COME_DUE_BATCH = 1000
 @dataclass(frozen=True, slots=True)
 class WorkerView:
     """The worker a round claims for. ``keys``: handler keys it knows; ``busy_threads``: slots occupied by runs
-    that have ended on record but whose threads cannot be killed."""
+    that have ended on record but whose threads cannot be killed; ``lines``: slots, by queue, whose last messages are
+    being worked on: short jobs may be sent there ahead of time."""
 
     process_id: UUID
     queues: tuple[str, ...]
     keys: frozenset[str]
     concurrency: int
     busy_threads: int = 0
+    lines: Sequence[tuple[str, UUID]] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A job that this worker is to be sent; with ``pack``, the first of the several jobs of one message."""
+    """A job that this worker is to be sent; with ``pack``, the first of the several jobs of one message. Those with
+    the same ``slot`` take turns there, in the order of their messages."""
 
     job_id: UUID
     lease: int
@@ -54,6 +59,7 @@ class Claimed:
     queue: str
     pack: UUID | None = None
     jobs: int = 1
+    slot: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +76,14 @@ Send = Callable[[Claimed], None]
 
 def round(worker: WorkerView, send: Send, now: datetime) -> RoundResult:
     """One round: what has come due, what was lost on the way, what may start now."""
-    due = come_due(now)
-    resent = resend_lost(worker, send, now)
-    choice = claim(worker, now)
+    settings = config.get().tasks
+    late = now - timedelta(seconds=settings.resend_seconds)
+    look = counts.look(worker.process_id, worker.queues, now, late)
+    due = come_due(now) if look.due else 0
+    resent = resend_lost(worker, send, now) if look.late else 0
+    choice = claim(worker, now) if look.claimable or due else Choice()
     sent = [job for job in choice.won if _deliver(job, send, now)]
-    full = len(choice.won) >= config.get().tasks.batch
+    full = choice.picked >= settings.batch
     return RoundResult(len(sent), resent, more=due == _COME_DUE_BATCH or choice.parked > 0 or full)
 
 
@@ -114,15 +123,14 @@ def resend_lost(worker: WorkerView, send: Send, now: datetime) -> int:
         lease = transitions.resend(job.id, job.lease, now)
         if lease is not None:
             logger.warning("job %s was sent but did not start; sent again under lease %s", job.id, lease)
-            job.lease, job.pack = lease, None
+            job.lease, job.pack, job.slot = lease, None, None
             sent += _deliver(_claimed(job), send, now)
     return sent
 
 
 def _slots_running(mine: QuerySet[Job]) -> int:
-    running = mine.filter(state=State.RUNNING).values_list("pack", flat=True)
-    packs = list(running)
-    return packs.count(None) + len({pack for pack in packs if pack is not None})
+    slots = list(mine.filter(state=State.RUNNING).values_list("slot", flat=True))
+    return slots.count(None) + len({slot for slot in slots if slot is not None})
 
 
 def hand_back_all(process_id: UUID, now: datetime, reason: str = "worker drained") -> int:
@@ -131,11 +139,17 @@ def hand_back_all(process_id: UUID, now: datetime, reason: str = "worker drained
     return sum(transitions.hand_back(job.id, job.lease, reason, now) for job in rows)
 
 
+def hand_back_line(slot: UUID, now: datetime) -> int:
+    """Free what waits in a slot for its turn behind a run that turned out long."""
+    return transitions.hand_back_slot(slot, "behind a long run", now)
+
+
 @dataclass(slots=True)
 class Choice:
-    """What one claim decided."""
+    """What one claim decided. ``picked``: how many starts it gave; each may have taken others along."""
 
     won: list[Claimed] = field(default_factory=list)
+    picked: int = 0
     parked: int = 0
 
 
@@ -147,7 +161,7 @@ def claim(worker: WorkerView, now: datetime) -> Choice:
     if not groups:
         return Choice()
     queues = sorted({g.queue for g in groups})
-    limited = {g.handler_key: n for g in groups if (n := type_limit(g.handler_key)) is not None}
+    limited = {key: n for key in {g.handler_key for g in groups} if (n := type_limit(key)) is not None}
     locks = limits.take([*map(limits.queue_lock, queues), *map(limits.type_lock, limited)])
     gate = suspensions.gate(now)
     groups = [g for g in groups if not gate.closed(g.queue, g.handler_key)]
@@ -159,16 +173,29 @@ def claim(worker: WorkerView, now: datetime) -> Choice:
         now=now,
         locks={queue: locks[limits.queue_lock(queue)] for queue in queues},
         type_room={key: most - used.jobs.get(key, 0) for key, most in limited.items()},
+        lines=_lines(worker),
+        may_line_up=lambda job: packs.may_take_turns(job, gate),
     )
     # Where nothing can be placed only an urgent job matters: it may ask another to give way.
-    reach = max(picker.free, 0)
+    reach = max(picker.free, 0) + sum(map(len, picker.lines.values()))
     found = sql.candidates([(g, _reach(g, reach, limited)) for g in groups])
-    jobs = _sound(found, now)
+    jobs = _sound(found, gate, now)
     picker.key_room = _key_room(jobs)
     picker.type_room |= _exclusive_room(jobs, picker.type_room, used.jobs)
     choice = _finish_round(worker, picker, picker.pick(jobs), now)
     choice.parked += len(found) - len(jobs)
     return choice
+
+
+def _lines(worker: WorkerView) -> dict[str, list[UUID]]:
+    """The slots that may be sent more, of those that still hold jobs: the others are counted as free."""
+    lines: dict[str, list[UUID]] = {}
+    if worker.lines:
+        taken = counts.slots_of(worker.process_id)
+        for queue, slot in worker.lines:
+            if slot in taken:
+                lines.setdefault(queue, []).append(slot)
+    return lines
 
 
 def type_limit(handler_key: str) -> int | None:
@@ -185,25 +212,22 @@ def _reach(group: sql.Group, free: int, limited: dict[str, int]) -> int:
     return min(free, limited.get(group.handler_key, free))
 
 
-def _sound(jobs: list[Job], now: datetime) -> list[Job]:
+def _sound(jobs: list[Candidate], gate: suspensions.Gate, now: datetime) -> list[Candidate]:
     """Set aside the jobs of tenants that are not active."""
-    asleep = (
-        set(Tenant.objects.exclude(state="active").values_list("tenant_id", flat=True)) if jobs else set()
-    )
-    aside = [job.id for job in jobs if job.tenant_id in asleep]
+    aside = [job.id for job in jobs if job.tenant_id in gate.asleep]
     if aside:
         transitions.hold(aside, Hold.TENANT, now)
-    return [job for job in jobs if job.tenant_id not in asleep]
+    return [job for job in jobs if job.tenant_id not in gate.asleep]
 
 
-def _exclusive_room(jobs: list[Job], room: dict[str, int], used: Mapping[str, int]) -> dict[str, int]:
+def _exclusive_room(jobs: list[Candidate], room: dict[str, int], used: Mapping[str, int]) -> dict[str, int]:
     """Rows that call themselves exclusive though their type, as this release knows it, does not: still one at a
     time, or the database would refuse the whole round."""
     keys = {job.handler_key for job in jobs if job.exclusive}
     return {key: min(room.get(key, 1), 1 - used.get(key, 0)) for key in keys}
 
 
-def _key_room(jobs: list[Job]) -> dict[limits.Key, int]:
+def _key_room(jobs: list[Candidate]) -> dict[limits.Key, int]:
     keys = {key: job.concurrency_limit for job in jobs if (key := limits.key_of(job)) is not None}
     if not keys:
         return {}
@@ -212,26 +236,36 @@ def _key_room(jobs: list[Job]) -> dict[limits.Key, int]:
     return {key: limit - used.get(key, 0) for key, limit in keys.items()}
 
 
-def _finish_round(worker: WorkerView, picker: Picker, chosen: list[Job], now: datetime) -> Choice:
-    won = packs.fill(_claim_chosen(worker, picker, chosen, now), picker.rooms, picker.gate, now)
+def _finish_round(worker: WorkerView, picker: Picker, chosen: list[Candidate], now: datetime) -> Choice:
+    claimed = _claim_chosen(worker, picker, chosen, now)
+    turns = packs.fill(claimed, picker.lined_up, picker.rooms, picker.gate, now)
     # After the claim, because parking takes every claimable row of a busy key.
     parked = sum(limits.park(key, now) for key in sorted(picker.busy_keys))
     for job in picker.squeezed:
         preempt_for(job, now)
-    return Choice([_claimed(job, size) for job, size in won], parked)
+    won = [message for turn in turns for message in _messages(turn)]
+    return Choice(won, len(turns), parked)
+
+
+def _messages(turn: packs.Turn) -> list[Claimed]:
+    job = turn.job
+    if job.pack is not None:
+        return [_claimed(job, 1 + len(turn.more))]
+    first = _claimed(job)
+    return [first, *(replace(first, job_id=job_id, lease=lease) for job_id, lease in turn.more)]
 
 
 def _claimed(job: Job, size: int = 1) -> Claimed:
-    return Claimed(job.id, job.lease, job.handler_key, job.job_type, job.queue, job.pack, size)
+    return Claimed(job.id, job.lease, job.handler_key, job.job_type, job.queue, job.pack, size, job.slot)
 
 
-def _claim_chosen(worker: WorkerView, picker: Picker, chosen: list[Job], now: datetime) -> list[Job]:
+def _claim_chosen(worker: WorkerView, picker: Picker, chosen: list[Candidate], now: datetime) -> list[Job]:
     if not chosen:
         return []
     order = {job.id: n for n, job in enumerate(chosen)}
     won = sorted(transitions.claim(list(order), worker.process_id, now), key=lambda job: order[job.id])
     for queue in {job.queue for job in won}:
-        picker.locks[queue].save(update_fields=["claims", "fair_at"])
+        limits.keep(picker.locks[queue])
     picker.gate.save()
     for job in won:
         owner = job.worker_id
@@ -239,88 +273,3 @@ def _claim_chosen(worker: WorkerView, picker: Picker, chosen: list[Job], now: da
             JobMoved(job.id, job.handler_key, "claim", job.state, job.lease, job.queue, worker_id=owner)
         )
     return won
-
-
-@dataclass(slots=True)
-class Picker:
-    """Chooses among candidates: most urgent first, then oldest; each k-th start, or one whenever somebody has
-    waited longer than the starvation bound, goes to the longest waiting of lower priority."""
-
-    free: int
-    rooms: dict[str, limits.Room]
-    gate: suspensions.Gate
-    now: datetime
-    locks: dict[str, DispatchLock]
-    type_room: dict[str, int]
-    key_room: dict[limits.Key, int] = field(default_factory=dict)
-    busy_keys: set[limits.Key] = field(default_factory=set)
-    squeezed: list[Job] = field(default_factory=list)  # urgent jobs that found no slot
-
-    def pick(self, jobs: list[Job]) -> list[Job]:
-        """The jobs to start, in order; ``jobs`` come most urgent first."""
-        waiting, chosen = list(jobs), []
-        while waiting and self.free > 0:
-            fair = self._fair(waiting)
-            job = fair or waiting[0]
-            waiting.remove(job)
-            if self._may_start(job):
-                chosen.append(job)
-                self._take(job, fair=fair is not None)
-        # No slot is left here. Another worker may have one: only a full queue makes somebody give way.
-        urgent = [
-            job for job in waiting if job.priority >= Priority.USER_ACTION and self.rooms[job.queue].high <= 0
-        ]
-        self.squeezed += [job for job in urgent if self._limits_allow(job)]
-        return chosen
-
-    def _fair(self, waiting: list[Job]) -> Job | None:
-        settings = config.get().tasks
-        bound = timedelta(seconds=settings.starvation_seconds)
-        passed_over: dict[str, Job] = {}
-        for job in waiting:
-            if (
-                job.priority < waiting[0].priority
-                and self.rooms[job.queue].any > 0
-                and self._limits_allow(job)
-            ):
-                oldest = passed_over.get(job.queue)
-                if oldest is None or (job.due_at, job.id) < (oldest.due_at, oldest.id):
-                    passed_over[job.queue] = job
-        for queue, job in passed_over.items():
-            lock = self.locks[queue]
-            since = max(job.due_at, lock.fair_at or job.due_at)
-            if lock.claims + 1 >= settings.starvation_every or self.now - since >= bound:
-                return job
-        return None
-
-    def _limits_allow(self, job: Job) -> bool:
-        key = limits.key_of(job)
-        return (
-            self.type_room.get(job.handler_key, 1) > 0
-            and (key is None or self.key_room[key] > 0)
-            and self.gate.has_room(job.queue, job.handler_key)
-        )
-
-    def _may_start(self, job: Job) -> bool:
-        key = limits.key_of(job)
-        if key is not None and self.key_room[key] <= 0:
-            self.busy_keys.add(key)
-            return False
-        if not self._limits_allow(job):
-            return False
-        if not self.rooms[job.queue].has(job.priority):
-            if job.priority >= Priority.USER_ACTION:
-                self.squeezed.append(job)
-            return False
-        return True
-
-    def _take(self, job: Job, *, fair: bool) -> None:
-        self.free -= 1
-        self.rooms[job.queue].take()
-        self.gate.take(job.queue, job.handler_key)
-        if job.handler_key in self.type_room:
-            self.type_room[job.handler_key] -= 1
-        if (key := limits.key_of(job)) is not None:
-            self.key_room[key] -= 1
-        lock = self.locks[job.queue]
-        lock.claims, lock.fair_at = (0, self.now) if fair else (lock.claims + 1, lock.fair_at)

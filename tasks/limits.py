@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Count, Q
 
 from jobsplatform.kernel import config, db, processes
 from tasks import transitions
 from tasks.models import DispatchLock, Job
+from tasks.sql import counts
+from tasks.sql.claim import Candidate
+from tasks.sql.values import time_in
 from tasks.states import IN_FLIGHT, Hold, Priority, State
 
 Key = tuple[str, str, str]  # tenant, app, concurrency key
@@ -51,9 +54,18 @@ def take(names: Iterable[str]) -> dict[str, DispatchLock]:
     return {row.name: row for row in rows}
 
 
+def keep(lock: DispatchLock) -> None:
+    """Write the fairness count of a lock row that is held."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE tasks_dispatchlock SET claims = %s, fair_at = %s WHERE name = %s",
+            [lock.claims, time_in(lock.fair_at), lock.name],
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """What is dispatched or running now. A pack takes one slot, however many jobs it holds; limits count jobs."""
+    """What is dispatched or running now. Jobs that take turns in one slot take one slot; limits count jobs."""
 
     mine: int  # slots of one worker
     slots: Mapping[str, int]  # by queue
@@ -62,22 +74,12 @@ class InFlight:
 
 def in_flight(worker_id: UUID) -> InFlight:
     """Count in one statement, as of now. The caller holds the lock rows of what it counts for."""
-    rows = (
-        Job.objects.filter(state__in=sorted(IN_FLIGHT))
-        .values_list("queue", "handler_key", "worker_id")
-        .annotate(
-            jobs=Count("*"),
-            single=Count("id", filter=Q(pack__isnull=True)),
-            packs=Count("pack", distinct=True),
-        )
-        .order_by()
-    )
-    mine, slots, jobs = 0, dict[str, int](), dict[str, int]()
-    for queue, handler_key, owner, n, single, packs in rows:
-        mine += single + packs if owner == worker_id else 0
-        slots[queue] = slots.get(queue, 0) + single + packs
-        jobs[handler_key] = jobs.get(handler_key, 0) + n
-    return InFlight(mine, slots, jobs)
+    counted = counts.in_flight()
+    mine, slots = 0, dict[str, int]()
+    for (queue, owner), n in counted.slots.items():
+        mine += n if owner == worker_id else 0
+        slots[queue] = slots.get(queue, 0) + n
+    return InFlight(mine, slots, counted.jobs)
 
 
 def slots_in_use() -> Mapping[str, int]:
@@ -106,10 +108,10 @@ def rooms(queues: Iterable[str], used: Mapping[str, int], now: datetime) -> dict
     settings = config.get().tasks
     wanted = list(queues)
     slots = dict.fromkeys(wanted, 0)
-    for process in processes.live(now, settings.lease_seconds):
+    for process in processes.slots(now, settings.lease_seconds):
         for queue in process.queues:
             if queue in slots:
-                slots[queue] += max(0, process.concurrency - process.busy_threads)
+                slots[queue] += process.count
     found = {}
     for queue, live in slots.items():
         most = min(live, settings.queue_caps.get(queue, live))
@@ -133,7 +135,7 @@ def in_flight_of_keys(keys: Iterable[Key]) -> dict[Key, int]:
     return {(tenant, app, name): n for tenant, app, name, n in counted}
 
 
-def key_of(job: Job) -> Key | None:
+def key_of(job: Job | Candidate) -> Key | None:
     """The concurrency key of a job, within its tenant and app."""
     return (job.tenant_id, job.app_id, job.concurrency_key) if job.concurrency_key else None
 

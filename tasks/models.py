@@ -49,6 +49,7 @@ class Job(models.Model):
     lease = models.BigIntegerField(default=0)
     worker_id = models.UUIDField(null=True, blank=True)
     pack = models.UUIDField(null=True, blank=True)  # the message that carries it together with others
+    slot = models.UUIDField(null=True, blank=True)  # of its worker, where it takes turns with others
     solo = models.BooleanField(default=False)  # not to be packed: a pack it was in died, or was held up by it
     attempt = models.IntegerField(default=0)  # number of the current or last counted attempt
     failures = models.IntegerField(default=0)  # attempts used up
@@ -211,7 +212,8 @@ class Job(models.Model):
                 condition=~Q(state=State.RUNNING) | Q(started_at__isnull=False), name="job_running_has_start"
             ),
             models.CheckConstraint(
-                condition=Q(pack__isnull=True) | Q(state__in=_IN_FLIGHT), name="job_pack_only_in_flight"
+                condition=Q(pack__isnull=True, slot__isnull=True) | Q(state__in=_IN_FLIGHT),
+                name="job_pack_only_in_flight",
             ),
             models.CheckConstraint(
                 condition=Q(state=State.FAILED, cause__in=[c for c in Cause if c]) | ~Q(state=State.FAILED),

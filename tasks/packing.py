@@ -13,6 +13,9 @@ PART_SECONDS = 0.05
 job of the last part may run again."""
 
 MOST = 500
+LINE = 32
+"""How many single messages wait for one slot: what a worker needs in hand until a round has claimed more."""
+
 LEAST = 4
 """Fewer are sent one by one: they start at once in the free slots."""
 
@@ -21,17 +24,17 @@ KNOWN_RUNS = 20
 """A type is known to be short after so many runs."""
 
 
-def size(mean_seconds: float, runs: int, waiting: int, slots: int) -> int:
-    """How many jobs of a type to put into each message: 1, or ``LEAST`` to ``MOST``.
+def size(mean_seconds: float, runs: int, waiting: int, slots: int, most: int = MOST) -> int:
+    """How many jobs of a type are to take turns in one slot: 1, or ``LEAST`` to ``most``.
 
     ``waiting``: claimable jobs of that type and priority (counted no further than needed); ``slots``: the live
     slots of the queue, among which the backlog is shared.
     """
     if runs < KNOWN_RUNS or mean_seconds > SHORT_SECONDS:
         return 1
-    fits = MOST if mean_seconds * MOST <= PACK_SECONDS else int(PACK_SECONDS / mean_seconds)
+    fits = most if mean_seconds * most <= PACK_SECONDS else int(PACK_SECONDS / mean_seconds)
     share = waiting // max(1, slots)
-    chosen = min(MOST, fits, share)
+    chosen = min(most, fits, share)
     return chosen if chosen >= LEAST else 1
 
 

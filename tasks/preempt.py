@@ -8,10 +8,11 @@ from jobsplatform.kernel import events
 from tasks import registry, transitions
 from tasks.events import CancelRequested
 from tasks.models import Job
+from tasks.sql.claim import Candidate
 from tasks.states import CancelReason, State
 
 
-def preempt_for(job: Job, now: datetime) -> Job | None:
+def preempt_for(job: Candidate, now: datetime) -> Job | None:
     """Ask one run of the job's queue to make room for it; None when nobody can, or somebody already was asked.
 
     Only types declared ``preemptible`` give way, and only to a higher priority. The run goes back to pending

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.db import connection
 from django.db.models import F, Q
 
 from jobsplatform.kernel import config
-from jobsplatform.kernel.models import App
+from jobsplatform.kernel.models import App, Tenant
 from tasks.models import Suspension
 
 
@@ -40,6 +41,8 @@ class Gate:
     open: Sequence[Suspension]
     ramps: Sequence[Ramp]
     disabled_apps: frozenset[str]
+    asleep: frozenset[str] = frozenset()
+    """Tenants that are not active."""
 
     def blocker(self, queue: str, handler_key: str) -> Suspension | None:
         """The suspension that stops this queue and type, if any."""
@@ -81,20 +84,40 @@ def in_force(now: datetime) -> list[Suspension]:
     return list(rows.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=now)))
 
 
+_EXCEPTIONS = """
+SELECT EXISTS (SELECT 1 FROM tasks_suspension WHERE lifted_at IS NULL OR lifted_at > %s),
+    EXISTS (SELECT 1 FROM kernel_app WHERE NOT enabled),
+    EXISTS (SELECT 1 FROM kernel_tenant WHERE state <> 'active')
+"""
+
+
 def gate(now: datetime) -> Gate:
     """Read the suspensions for one round. Call inside its transaction, after taking the queue's lock row."""
-    tasks = config.get().tasks
-    since = now - timedelta(seconds=tasks.resume_ramp_seconds)
+    since = now - timedelta(seconds=config.get().tasks.resume_ramp_seconds)
+    # Most rounds of most platforms: nothing is switched off, and one statement says so.
+    with connection.cursor() as cursor:
+        cursor.execute(_EXCEPTIONS, [connection.ops.adapt_datetimefield_value(since)])
+        suspended, disabled, asleep = cursor.fetchone()
+    open_ones, ramps = _suspensions(now, since) if suspended else ([], [])
+    apps = App.objects.filter(enabled=False).values_list("app_id", flat=True) if disabled else ()
+    tenants = (
+        Tenant.objects.exclude(state=Tenant.State.ACTIVE).values_list("tenant_id", flat=True)
+        if asleep
+        else ()
+    )
+    return Gate(open_ones, ramps, frozenset(apps), frozenset(tenants))
+
+
+def _suspensions(now: datetime, since: datetime) -> tuple[list[Suspension], list[Ramp]]:
     rows = list(Suspension.objects.filter(Q(lifted_at__isnull=True) | Q(lifted_at__gt=since)))
     open_ones = [r for r in rows if r.lifted_at is None and (r.expires_at is None or r.expires_at > now)]
     recent = [r.id for r in rows if r not in open_ones and (r.lifted_at or r.expires_at) > since]
     ramps = []
     for row in Suspension.objects.filter(id__in=recent).order_by("id").select_for_update() if recent else ():
         lifted = row.lifted_at or row.expires_at
-        allowed = int((now - lifted).total_seconds() * tasks.resume_per_second) + 1
+        allowed = int((now - lifted).total_seconds() * config.get().tasks.resume_per_second) + 1
         ramps.append(Ramp(row, room=max(0, allowed - row.released)))
-    disabled = App.objects.filter(enabled=False).values_list("app_id", flat=True)
-    return Gate(open_ones, ramps, frozenset(disabled))
+    return open_ones, ramps
 
 
 def app_disabled(app_id: str) -> bool:

@@ -23,7 +23,7 @@ from tasks.sql import writes
 from tasks.states import ACTIVE, BY_NAME, INTERRUPTIONS, CancelReason, Cause, Hold, Role, State
 
 _UNASKED: dict[str, Any] = {"cancel_reason": CancelReason.NONE, "cancel_requested_at": None}
-_FREE: dict[str, Any] = {"worker_id": None, "pack": None, "deadline_at": None}
+_FREE: dict[str, Any] = {"worker_id": None, "pack": None, "slot": None, "deadline_at": None}
 _AGAIN: dict[str, Any] = {**_UNASKED, **_FREE, "dispatched_at": None}
 
 
@@ -51,16 +51,19 @@ def claim(job_ids: Iterable[UUID], worker_id: UUID, now: datetime) -> list[Job]:
     return writes.claim(list(job_ids), worker_id, now)
 
 
-def claim_pack(first: Job, pack: UUID, size: int, now: datetime) -> int:
-    """Claim more jobs of the kind of a job just claimed, to be sent with it; how many the pack holds."""
-    return writes.claim_pack(first, pack, size, now)
+def claim_along(first: Job, slot: UUID, pack: UUID | None, most: int, now: datetime) -> list[writes.Sent]:
+    """Claim up to ``most`` more jobs of the kind of a job just claimed, to take turns with it in one slot; those jobs.
+
+    With ``pack`` they are all sent in one message, without it each in its own.
+    """
+    return writes.claim_along(first, slot, pack, most, now)
 
 
 def resend(job_id: UUID, lease: int, now: datetime) -> int | None:
     """A new lease for a message that was lost; returns it, or None when the job has moved on."""
     rows = _rows("resend", job_id, lease)
     # It leaves its pack: whatever held that up shall not hold up this one again.
-    fresh = {"lease": lease + 1, "dispatched_at": now, "pack": None, "solo": True}
+    fresh = {"lease": lease + 1, "dispatched_at": now, "pack": None, "slot": None, "solo": True}
     return lease + 1 if _write("resend", rows, now, **fresh) else None
 
 
@@ -75,6 +78,12 @@ def hand_back_pack(pack: UUID, reason: str, now: datetime, *, solo: bool = True)
     rows = Job.objects.filter(pack=pack, state__in=BY_NAME["hand_back"].sources)
     columns = {**_AGAIN, "solo": True} if solo else _AGAIN
     return _write("hand_back", rows, now, reason=reason, hold=Hold.NONE, **columns)
+
+
+def hand_back_slot(slot: UUID, reason: str, now: datetime) -> int:
+    """What waits for its turn in a slot and was not started waits again, free of charge."""
+    rows = Job.objects.filter(slot=slot, state__in=BY_NAME["hand_back"].sources)
+    return _write("hand_back", rows, now, reason=reason, hold=Hold.NONE, **_AGAIN)
 
 
 # -- the run -----------------------------------------------------------------------------------------

@@ -6,13 +6,16 @@ Times are aware and UTC; ``now`` should come from ``kernel.clock``, which follow
 from __future__ import annotations
 
 import functools
+import json
 import os
 import socket
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.db import connection
 from django.db.models import Q, QuerySet
 
 import jobsplatform
@@ -92,6 +95,25 @@ def live(now: datetime, lease_seconds: float) -> QuerySet[Process]:
     return Process.objects.filter(
         stopped_at=None, lost_at=None, heartbeat_at__gt=now - timedelta(seconds=lease_seconds)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """What one live process can run at once, and for which queues."""
+
+    queues: list[str]
+    count: int
+
+
+def slots(now: datetime, lease_seconds: float) -> list[Slots]:
+    """The slots of the ``live`` processes; a thread that cannot be killed takes one away."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT queues, concurrency - busy_threads FROM kernel_process WHERE stopped_at IS NULL "
+            "AND lost_at IS NULL AND heartbeat_at > %s AND concurrency > busy_threads",
+            [connection.ops.adapt_datetimefield_value(now - timedelta(seconds=lease_seconds))],
+        )
+        return [Slots(json.loads(queues), count) for queues, count in cursor.fetchall()]
 
 
 def silent(now: datetime, lease_seconds: float) -> QuerySet[Process]:

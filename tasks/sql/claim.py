@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
 
 from django.db import connection
 
-from tasks.models import Job
+from tasks.sql.values import time_out, uuid_out
 
 # Spelled as constants: a partial index is only used when its condition can be proved while planning.
 _OPEN = "state = 'pending' AND hold = ''"
@@ -36,8 +38,8 @@ SELECT k, p FROM groups WHERE p IS NOT NULL LIMIT {_MAX_GROUPS}
 """
 
 _COLUMNS = (
-    "id, queue, handler_key, job_type, priority, due_at, concurrency_key, "
-    "concurrency_limit, tenant_id, app_id, exclusive"
+    "id, queue, handler_key, priority, due_at, concurrency_key, concurrency_limit, tenant_id, app_id, exclusive, "
+    "solo"
 )
 _ONE_GROUP = f"""
 SELECT * FROM (
@@ -64,15 +66,41 @@ def groups(queue: str) -> list[Group]:
         return [Group(queue, key, priority) for key, priority in cursor.fetchall()]
 
 
-def candidates(wanted: Sequence[tuple[Group, int]]) -> list[Job]:
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A claimable row, with what the choice depends on."""
+
+    id: UUID
+    queue: str
+    handler_key: str
+    priority: int
+    due_at: datetime
+    concurrency_key: str
+    concurrency_limit: int
+    tenant_id: str
+    app_id: str
+    exclusive: bool
+    solo: bool
+
+    @property
+    def group(self) -> Group:
+        return Group(self.queue, self.handler_key, self.priority)
+
+
+def candidates(wanted: Sequence[tuple[Group, int]]) -> list[Candidate]:
     """The oldest rows of each group, as many as asked for, most urgent and then oldest first."""
-    found: list[Job] = []
+    found: list[Candidate] = []
     asked = [(group, n) for group, n in wanted if n > 0]
     # SQLite allows 500 parts in one compound query.
     for start in range(0, len(asked), 200):
         part = asked[start : start + 200]
         params = [value for g, n in part for value in (g.queue, g.handler_key, g.priority, n)]
-        found += Job.objects.raw(" UNION ALL ".join([_ONE_GROUP] * len(part)), params)
+        with connection.cursor() as cursor:
+            cursor.execute(" UNION ALL ".join([_ONE_GROUP] * len(part)), params)
+            for job_id, queue, handler_key, priority, due_at, *rest in cursor.fetchall():
+                found.append(
+                    Candidate(uuid_out(job_id), queue, handler_key, priority, time_out(due_at), *rest)
+                )
     return sorted(found, key=lambda job: (-job.priority, job.due_at, job.id))
 
 

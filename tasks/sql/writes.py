@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -24,6 +24,7 @@ from django.db.models.base import ModelState
 from jobsplatform.kernel.db import is_postgres
 from tasks.json_values import StoredJSON
 from tasks.models import Job
+from tasks.sql.values import uuid_out
 
 # What a run needs to know of its job; the other columns are read when somebody asks for them.
 STARTED = (
@@ -34,13 +35,13 @@ STARTED = (
     "planned_at", "window_start", "origin", "force", "spawned",
 )  # fmt: skip
 _CLAIMED = (
-    "id", "lease", "app_id", "job_type", "handler_key", "queue", "priority", "worker_id", "pack", "state",
+    "id", "lease", "app_id", "job_type", "handler_key", "queue", "priority", "worker_id", "pack", "slot", "state",
     "due_at", "tenant_id", "solo", "concurrency_key",
 )  # fmt: skip
 
 _SET_CLAIMED = """
-    state = 'dispatched', lease = lease + 1, worker_id = %s, pack = %s, dispatched_at = %s, updated_at = %s,
-    revision = revision + 1, preempted_by = NULL
+    state = 'dispatched', lease = lease + 1, worker_id = %s, pack = %s, slot = %s, dispatched_at = %s,
+    updated_at = %s, revision = revision + 1, preempted_by = NULL
 """
 _SET_STARTED = """
     state = 'running', started_at = %s, updated_at = %s, first_started_at = COALESCE(first_started_at, %s),
@@ -106,33 +107,41 @@ def claim(job_ids: Sequence[UUID], worker_id: UUID, now: datetime) -> list[Job]:
         )
         UPDATE tasks_job SET {_SET_CLAIMED} WHERE id IN (SELECT id FROM picked) RETURNING {", ".join(_CLAIMED)}"""
     at = _time(now)
-    return _jobs(sql, [*map(_uuid, job_ids), _uuid(worker_id), None, at, at], _CLAIMED)
+    return _jobs(sql, [*map(_uuid, job_ids), _uuid(worker_id), None, None, at, at], _CLAIMED)
 
 
-def claim_pack(first: Job, pack: UUID, size: int, now: datetime) -> int:
-    """Put a claimed job and up to ``size - 1`` claimable ones of its kind into one pack; how many it holds."""
-    at, worker = _time(now), _uuid(first.worker_id)
+class Sent(NamedTuple):
+    """A job claimed along with another, and its lease."""
+
+    job_id: UUID
+    lease: int
+
+
+def claim_along(first: Job, slot: UUID, pack: UUID | None, most: int, now: datetime) -> list[Sent]:
+    """Put a claimed job, and up to ``most`` claimable ones of its kind, into one slot and pack; the latter, oldest
+    first."""
+    at, more = _time(now), []
     with connection.cursor() as cursor:
-        cursor.execute(
-            f"""WITH picked AS MATERIALIZED (
-                SELECT id FROM tasks_job
-                WHERE state = 'pending' AND hold = '' AND queue = %s AND handler_key = %s AND priority = %s
-                    AND tenant_id = %s AND concurrency_key = '' AND NOT solo
-                ORDER BY due_at, id LIMIT %s {_skip_locked()}
-            )
-            UPDATE tasks_job SET {_SET_CLAIMED} WHERE id IN (SELECT id FROM picked) RETURNING id""",
-            [
-                *[first.queue, first.handler_key, first.priority, first.tenant_id, size - 1],
-                *[worker, _uuid(pack), at, at],
-            ],
-        )
-        more = len(cursor.fetchall())  # SQLite's driver counts no rows of a statement that begins with WITH
-        if more:
+        if most > 0:
             cursor.execute(
-                "UPDATE tasks_job SET pack = %s WHERE id = %s AND state = 'dispatched' AND lease = %s",
-                [_uuid(pack), _uuid(first.id), first.lease],
+                f"""WITH picked AS MATERIALIZED (
+                    SELECT id FROM tasks_job
+                    WHERE state = 'pending' AND hold = '' AND queue = %s AND handler_key = %s AND priority = %s
+                        AND tenant_id = %s AND concurrency_key = '' AND NOT solo
+                    ORDER BY due_at, id LIMIT %s {_skip_locked()}
+                )
+                UPDATE tasks_job SET {_SET_CLAIMED} WHERE id IN (SELECT id FROM picked) RETURNING due_at, id, lease""",
+                [
+                    *[first.queue, first.handler_key, first.priority, first.tenant_id, most],
+                    *[_uuid(first.worker_id), _uuid(pack), _uuid(slot), at, at],
+                ],
             )
-    return more + 1 if more else 1
+            more = [Sent(uuid_out(job_id), lease) for _, job_id, lease in sorted(cursor.fetchall())]
+        cursor.execute(
+            "UPDATE tasks_job SET pack = %s, slot = %s WHERE id = %s AND state = 'dispatched' AND lease = %s",
+            [_uuid(pack if more else None), _uuid(slot), _uuid(first.id), first.lease],
+        )
+    return more
 
 
 def start(job_id: UUID, lease: int, worker_id: UUID | None, now: datetime) -> Job | None:
@@ -185,8 +194,9 @@ WITH v AS (
 ), done AS (
     UPDATE tasks_job j SET state = 'completed', hold = '', result = v.result::jsonb, started_at = v.started_at,
         finished_at = v.ended_at, updated_at = v.ended_at, purge_at = v.purge_at, worker_id = NULL, pack = NULL,
-        deadline_at = NULL, open_end = false, error = '', error_type = '', reason = '', revision = j.revision + 1
-    FROM v WHERE j.id = v.id AND j.lease = v.lease AND j.state = 'running' AND j.cancel_reason = '' AND NOT j.spawned
+        slot = NULL, deadline_at = NULL, open_end = false, error = '', error_type = '', reason = '',
+        revision = j.revision + 1
+    FROM v WHERE j.id = v.id AND j.lease = v.lease AND (j.state = 'running') IS TRUE AND j.cancel_reason = '' AND NOT j.spawned
     RETURNING j.id, j.lease, j.attempt, v.started_at, v.ended_at, v.count
 )
 INSERT INTO tasks_jobattempt (job_id, lease, number, outcome, reason, cause, worker_id, worker, started_at,
@@ -234,7 +244,7 @@ def _complete_one_by_one(runs: Sequence[Completed], worker_id: UUID | None, work
             started, ended = _time(run.started_at), _time(run.ended_at)
             cursor.execute(
                 """UPDATE tasks_job SET state = 'completed', hold = '', result = %s, started_at = %s, finished_at = %s,
-                    updated_at = %s, purge_at = %s, worker_id = NULL, pack = NULL, deadline_at = NULL,
+                    updated_at = %s, purge_at = %s, worker_id = NULL, pack = NULL, slot = NULL, deadline_at = NULL,
                     open_end = false, error = '', error_type = '', reason = '', revision = revision + 1
                 WHERE id = %s AND lease = %s AND state = 'running' AND cancel_reason = '' AND NOT spawned""",
                 [run.result, started, ended, ended, _time(purge_at), _uuid(run.job_id), run.lease],

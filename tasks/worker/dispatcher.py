@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from uuid import UUID
 
 from jobsplatform.kernel import clock, config
 from jobsplatform.kernel.loop import Loop
 from tasks import dispatch, registry
+from tasks.dispatch import Claimed
 from tasks.heartbeat import Trust
+from tasks.pack import LONG_SECONDS
+from tasks.worker import inflight
 from tasks.worker.incarnation import Incarnation
+from tasks.worker.lines import LINES
 from tasks.worker.sender import Sender
 from tasks.worker.watchdog import Appetite
+
+IDLE_GAP_SECONDS = 0.005
+"""From a round that found nothing to start until the next, however many hints come."""
 
 
 class Dispatcher(Loop):
@@ -37,13 +45,17 @@ class Dispatcher(Loop):
         self._appetite = appetite
         self._busy_threads = busy_threads
         self._waits = 0.0
+        self._rests_until = 0.0
+        LINES.listen(self.wake)
 
     def step(self) -> bool:
         self._waits = config.get().tasks.poll_seconds
         if not self._sender.is_ready() or not self._trust.connected:
             self._waits = min(self._waits, 0.25)
             return False
+        self._rest()
         process_id = self._incarnation.id
+        self._keep_lines()
         busy = self._busy_threads()
         view = dispatch.WorkerView(
             process_id=process_id,
@@ -51,14 +63,42 @@ class Dispatcher(Loop):
             keys=registry.keys(),
             concurrency=self._incarnation.concurrency,
             busy_threads=busy,
+            lines=LINES.short(),
         )
-        result = dispatch.round(view, lambda claimed: self._sender.send(claimed, process_id), clock.now())
+        result = dispatch.round(view, lambda claimed: self._send(claimed, process_id), clock.now())
+        if not result.claimed:
+            self._rests_until = clock.monotonic() + IDLE_GAP_SECONDS
         self._appetite.sent(result.resent, free=busy < view.concurrency, at=clock.monotonic())
         if not self._sender.is_ready():
             # What could not be sent was handed back: look again as soon as the broker may be asked.
             self._waits = 0.25
             return False
         return result.more
+
+    def _rest(self) -> None:
+        """While nothing can be claimed, hints of a busy platform do not cause one vain round after the other."""
+        left = self._rests_until - clock.monotonic()
+        if left > 0:
+            self._stopping.wait(left)
+
+    def _send(self, claimed: Claimed, process_id: UUID) -> None:
+        if claimed.slot is None:
+            self._sender.send(claimed, process_id)
+            return
+        LINES.sent(claimed.slot, claimed.queue, packed=claimed.pack is not None)
+        try:
+            self._sender.send(claimed, process_id)
+        except BaseException:
+            LINES.unsent(claimed.slot)
+            raise
+
+    def _keep_lines(self) -> None:
+        """Nobody waits behind a run that turns out long, nor for one that ended without a word."""
+        at = clock.monotonic()
+        for slot in LINES.slow(at - LONG_SECONDS):
+            dispatch.hand_back_line(slot, clock.now())
+            LINES.drop(slot)
+        LINES.heal(set(inflight.held()) | set(inflight.active().values()))
 
     def wait_seconds(self) -> float:
         return self._waits

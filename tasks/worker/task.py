@@ -27,6 +27,7 @@ class RunTask(Task):
 
     abstract = True
     Request = "tasks.worker.request:RunRequest"
+    Strategy = "tasks.worker.strategy:strategy"
     acks_late = False
     ignore_result = True
     typing = False
