@@ -64,11 +64,12 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class RoundResult:
-    """What a round did. ``more``: another one at once may find more."""
+    """What a round did. ``more``: another one at once may find more; ``waiting``: there were claimable jobs."""
 
     claimed: int
     resent: int
     more: bool
+    waiting: bool
 
 
 Send = Callable[[Claimed], None]
@@ -81,10 +82,11 @@ def round(worker: WorkerView, send: Send, now: datetime) -> RoundResult:
     look = counts.look(worker.process_id, worker.queues, now, late)
     due = come_due(now) if look.due else 0
     resent = resend_lost(worker, send, now) if look.late else 0
-    choice = claim(worker, now) if look.claimable or due else Choice()
+    waiting = look.claimable or due > 0
+    choice = claim(worker, now) if waiting else Choice()
     sent = [job for job in choice.won if _deliver(job, send, now)]
-    full = choice.picked >= settings.batch
-    return RoundResult(len(sent), resent, more=due == _COME_DUE_BATCH or choice.parked > 0 or full)
+    more = due == _COME_DUE_BATCH or choice.parked > 0 or choice.picked >= settings.batch
+    return RoundResult(len(sent), resent, more, waiting)
 
 
 def _deliver(job: Claimed, send: Send, now: datetime) -> bool:

@@ -17,8 +17,8 @@ from tasks.worker.lines import LINES
 from tasks.worker.sender import Sender
 from tasks.worker.watchdog import Appetite
 
-IDLE_GAP_SECONDS = 0.005
-"""From a round that found nothing to start until the next, however many hints come."""
+FULL_GAP_SECONDS = 0.02
+"""From a round that could start none of those that wait until the next, however many hints come."""
 
 
 class Dispatcher(Loop):
@@ -66,8 +66,8 @@ class Dispatcher(Loop):
             lines=LINES.short(),
         )
         result = dispatch.round(view, lambda claimed: self._send(claimed, process_id), clock.now())
-        if not result.claimed:
-            self._rests_until = clock.monotonic() + IDLE_GAP_SECONDS
+        if result.waiting and not result.claimed:
+            self._rests_until = clock.monotonic() + FULL_GAP_SECONDS
         self._appetite.sent(result.resent, free=busy < view.concurrency, at=clock.monotonic())
         if not self._sender.is_ready():
             # What could not be sent was handed back: look again as soon as the broker may be asked.
@@ -76,7 +76,7 @@ class Dispatcher(Loop):
         return result.more
 
     def _rest(self) -> None:
-        """While nothing can be claimed, hints of a busy platform do not cause one vain round after the other."""
+        """While there is no room, the many hints of a busy platform do not cause one vain round after the other."""
         left = self._rests_until - clock.monotonic()
         if left > 0:
             self._stopping.wait(left)
