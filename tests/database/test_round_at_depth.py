@@ -75,7 +75,17 @@ def already_done(plain: FunctionHandler, suspended: FunctionHandler) -> None:
     multiply(job_id, MANY)
 
 
-KINDS = [due_later, of_a_suspended_type, set_aside_for_a_busy_key, already_done]
+READS_THE_TABLE = pytest.mark.xfail(
+    reason="a question whether there is such a row (EXISTS, LIMIT 1 without an order) lets the planner read the table"
+    " from its start; the least value of the partial index's first column does not",
+    strict=False,
+)
+KINDS = [
+    pytest.param(due_later, marks=READS_THE_TABLE),
+    pytest.param(of_a_suspended_type, marks=READS_THE_TABLE),
+    pytest.param(set_aside_for_a_busy_key, marks=READS_THE_TABLE),
+    already_done,
+]
 
 
 def plans(work: Callable[[], object]) -> list[str]:
@@ -91,10 +101,6 @@ def plans(work: Callable[[], object]) -> list[str]:
     return found
 
 
-@pytest.mark.xfail(
-    reason="a question whether there is such a row (EXISTS, LIMIT 1 without an order) lets the planner read the table"
-    " from its start; the least value of the partial index's first column does not",
-)
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_statement_of_a_round_reads_the_whole_table(
     jobs: HandPlatform,
