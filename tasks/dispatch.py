@@ -37,7 +37,8 @@ _COME_DUE_BATCH = 1000
 class WorkerView:
     """The worker a round claims for. ``keys``: handler keys it knows; ``busy_threads``: slots occupied by runs
     that have ended on record but whose threads cannot be killed; ``lines``: slots, by queue, whose last messages are
-    being worked on: short jobs may be sent there ahead of time."""
+    being worked on: short jobs may be sent there ahead of time; ``turning``: slots where others wait for their turn.
+    """
 
     process_id: UUID
     queues: tuple[str, ...]
@@ -45,6 +46,7 @@ class WorkerView:
     concurrency: int
     busy_threads: int = 0
     lines: Sequence[tuple[str, UUID]] = ()
+    turning: frozenset[UUID] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,9 @@ def resend_lost(worker: WorkerView, send: Send, now: datetime) -> int:
     """Jobs sent to this worker that did not start in time although it has free slots: new lease, new message."""
     late = now - timedelta(seconds=config.get().tasks.resend_seconds)
     mine = Job.objects.filter(worker_id=worker.process_id, state__in=sorted(IN_FLIGHT))
-    lost = list(mine.filter(state=State.DISPATCHED, dispatched_at__lte=late).order_by("dispatched_at"))
+    # What waits for its turn behind a run is not lost.
+    found = mine.filter(state=State.DISPATCHED, dispatched_at__lte=late).order_by("dispatched_at")
+    lost = [job for job in found if job.slot not in worker.turning]
     if not lost or _slots_running(mine) + worker.busy_threads >= worker.concurrency:
         return 0
     sent = 0

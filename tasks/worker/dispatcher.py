@@ -64,6 +64,7 @@ class Dispatcher(Loop):
             concurrency=self._incarnation.concurrency,
             busy_threads=busy,
             lines=LINES.short(),
+            turning=LINES.turning(),
         )
         result = dispatch.round(view, lambda claimed: self._send(claimed, process_id), clock.now())
         if result.waiting and not result.claimed:

@@ -63,6 +63,11 @@ class Lines:
         with self._lock:
             return [(line.queue, slot) for slot, line in self._lines.items() if 0 < line.sent <= line.few]
 
+    def turning(self) -> frozenset[UUID]:
+        """The slots that work now."""
+        with self._lock:
+            return frozenset(slot for slot, line in self._lines.items() if line.busy or line.waiting)
+
     def slow(self, before: float) -> list[UUID]:
         """The slots where others wait behind a run that began before this monotonic instant."""
         with self._lock:

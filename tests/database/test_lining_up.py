@@ -232,14 +232,14 @@ def test_a_line_does_not_use_up_the_reserved_slot(jobs: HandPlatform, short: Fun
     assert now.job_id == urgent[0] and now.slot != sent[0].slot
 
 
-def test_how_long_it_waits_for_its_turn_does_not_count_as_lost_time(
-    jobs: HandPlatform, short: FunctionHandler, worker: Worker
-) -> None:
-    """While the only slot works, nothing that waits for it is sent again."""
+def test_what_waits_for_its_turn_is_not_taken_for_lost(jobs: HandPlatform, short: FunctionHandler) -> None:
+    worker = jobs.add_worker(concurrency=2)
     _submit(jobs, short, 40)
     with config.override(tasks={"packing": False}):
         sent = worker.dispatch()
-    transitions.start(sent[0].job_id, sent[0].lease, jobs.clock.now(), worker_id=worker.id)
-    jobs.clock.advance(config.get().tasks.resend_seconds + 1)
-    worker.beat()
-    assert dispatch.resend_lost(worker.view, worker.send, jobs.clock.now() + timedelta(seconds=1)) == 0
+    late = jobs.clock.now() + timedelta(seconds=config.get().tasks.resend_seconds + 1)
+    slot = sent[0].slot
+    assert slot is not None
+    turning = replace(worker.view, turning=frozenset({slot}))
+    assert dispatch.resend_lost(turning, worker.send, late) == 0
+    assert dispatch.resend_lost(worker.view, worker.send, late) == len(sent), "nobody works there: it is"

@@ -67,6 +67,9 @@ def test_slots_do_not_wait_for_each_other(lines: Lines, pool: Pool, send: Callab
     send("a", "b")
     send("x", slot=OTHER)
     assert pool.begun == ["a", "x"]
+    assert lines.turning() == {SLOT, OTHER}
+    lines.leave(OTHER)
+    assert lines.turning() == {SLOT}
 
 
 def test_a_message_that_comes_to_nothing_lets_the_next_begin(lines: Lines, pool: Pool) -> None:

@@ -39,6 +39,15 @@ def work(path: str, seconds: float = 0.0) -> str:
     return "done"
 
 
+@job("flow.brief", timeout=30, queue="brief")
+def brief(context: JobContext, path: str, dies: bool = False) -> None:
+    """Short; its time limit keeps it out of packs. ``dies``: kills its process at the first attempt."""
+    note(path)
+    if dies and context.lease == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    note(path, "end")
+
+
 @job("flow.until")
 def until(path: str, go: str) -> str:
     """Works until the file ``go`` appears; deaf to cancels."""
