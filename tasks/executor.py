@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from celery.exceptions import SoftTimeLimitExceeded
-from django.db import connections
+from django.db import DEFAULT_DB_ALIAS, connections
 
-from jobsplatform.kernel import config
-from jobsplatform.kernel.db import close_broken, in_transaction
+from jobsplatform.kernel import clock, config
+from jobsplatform.kernel.db import close_broken, holds_transaction, is_sound, opened_here
 from jobsplatform.kernel.errors import InvalidInput
 from tasks import async_run, handlers
 from tasks.context import JobContext
@@ -39,6 +39,9 @@ from tasks.states import CancelReason, Cause
 logger = logging.getLogger("jobsplatform.executor")
 
 REASON_LENGTH = 200
+FRESH_SECONDS = 1.0
+"""A connection that was in order before a run of less is taken to be there still; the server is not asked."""
+COMPLETED = Ending("completed")
 _HIDDEN = frozenset({__file__, handlers.__file__, async_run.__file__})
 # What the pool's own signal handler exits with (billiard: -(256 - signal)): the process is to end.
 _POOL_EXITS = range(-255, -191)
@@ -50,7 +53,8 @@ def execute(handler: JobHandler, context: JobContext, *, continuing: bool) -> En
     No exception of the handler escapes. Only the SystemExit by which the pool ends this process does: its
     parent writes what became of the run.
     """
-    inside = in_transaction()
+    began, default = clock.monotonic(), connections[DEFAULT_DB_ALIAS]
+    inside = holds_transaction(default)
     try:
         ending = _attempt(handler, context, continuing)
     except SoftTimeLimitExceeded as error:
@@ -58,9 +62,11 @@ def execute(handler: JobHandler, context: JobContext, *, continuing: bool) -> En
         ending = _timed_out(error)
     if inside:
         return ending
-    left_open = in_transaction()
-    for connection in connections.all(initialized_only=True):
-        close_broken(connection.alias)
+    left_open = holds_transaction(default)
+    fresh = clock.monotonic() - began < FRESH_SECONDS
+    for connection in opened_here():
+        if not (fresh and is_sound(connection)):
+            close_broken(connection.alias)
     if left_open and ending.kind == "completed":
         return _failed(
             "TransactionLeftOpen",
@@ -77,7 +83,7 @@ def _attempt(handler: JobHandler, context: JobContext, continuing: bool) -> Endi
         elif handler.has_continuation:
             answer = handler.run_continuation(context)
         else:
-            return Ending("completed")  # a newer release has none any more; the children have done the work
+            return COMPLETED  # a newer release has none any more; the children have done the work
         return read_answer(answer)
     except BaseException as error:
         if _is_pool_exit(error):
@@ -87,6 +93,8 @@ def _attempt(handler: JobHandler, context: JobContext, continuing: bool) -> Endi
 
 def read_answer(answer: Any) -> Ending:
     """The ending that a returned value means."""
+    if answer is None:
+        return COMPLETED
     if isinstance(answer, (Directive, JobCancelled, LeaseLost)):
         return read_error(answer)
     outcome = answer if isinstance(answer, Outcome) else Outcome(answer)

@@ -60,53 +60,46 @@ def turn(done: Sequence[Done], pack: UUID, worker_id: UUID, most: int, now: date
 
 
 def complete_many(done: Sequence[Done]) -> list[Done]:
-    """Write plain ends; those that are no longer so (asked to stop meanwhile, lease lost) are given back."""
+    """Write plain ends, of runs of one type.
+
+    Those that are no longer so (asked to stop meanwhile, lease lost) are given back.
+    """
     if not done:
         return []
     first = done[0].job
     worker = processes.name_of(first.worker_id) if first.worker_id else ""
-    written = transitions.complete_many([_row(one) for one in done], first.worker_id, worker)
-    ended = [one for one in done if one.job.id in written]
-    for one in ended:
-        _tell(one)
+    spec = getattr(registry.find(first.app_id, first.job_type), "spec", None)
+    keep = purge_after(first, State.COMPLETED, spec)
+    written = transitions.complete_many([_row(one) for one in done], keep, first.worker_id, worker)
+    ended, left = list(done), []
+    if len(written) != len(done):
+        ended = [one for one in done if one.job.id in written]
+        left = [one for one in done if one.job.id not in written]
     if ended:
+        events.emit_all([event for one in ended for event in _told(one)])
         after_commit(lambda: _let_go(ended))
-    return [one for one in done if one.job.id not in written]
+    return left
 
 
 def _row(one: Done) -> Completed:
-    job = one.job
-    spec = getattr(registry.find(job.app_id, job.job_type), "spec", None)
-    keep = purge_after(job, State.COMPLETED, spec)
-    assert job.started_at is not None
-    return Completed(
-        job.id, job.lease, to_json(one.ending.result), one.ending.count, job.started_at, one.ended_at, keep
-    )
-
-
-def _tell(one: Done) -> None:
     job, ending = one.job, one.ending
-    events.emit(
-        JobMoved(
-            job.id,
-            job.handler_key,
-            "complete",
-            State.COMPLETED,
-            job.lease,
-            job.queue,
-            "",
-            "",
-            job.worker_id,
-            job.parent_id,
-        )
-    )
+    assert job.started_at is not None
+    return Completed(job.id, job.lease, to_json(ending.result), ending.count, job.started_at, one.ended_at)
+
+
+def _told(one: Done) -> tuple[JobMoved, RunEnded]:
+    job, ending = one.job, one.ending
     assert job.started_at is not None
     elapsed = max(0.0, (one.ended_at - job.started_at).total_seconds() * 1000)
-    events.emit(
+    return (
+        JobMoved(
+            job.id, job.handler_key, "complete", State.COMPLETED, job.lease, job.queue,
+            worker_id=job.worker_id, parent_id=job.parent_id,
+        ),
         RunEnded(
             job.id, job.app_id, job.job_type, job.lease, job.attempt, "ok", "complete", State.COMPLETED, "",
             ending.count, elapsed, ending.extra, priority=job.priority,
-        )
+        ),
     )  # fmt: skip
 
 

@@ -78,7 +78,7 @@ def _after_submit(event: JobSubmitted) -> None:
 
 def _after_move(event: JobMoved) -> None:
     # A parent whose children have ended: nobody else would run its continuation.
-    if config.get().tasks.provider == "sync" and event.move == "go_on":
+    if event.move == "go_on" and config.get().tasks.provider == "sync":
         run_now(event.job_id)
 
 

@@ -66,8 +66,8 @@ class PackRun:
                 self._put_back(done)
                 raise
         self._end_singly(left)
-        for job in part:
-            run.tell_start(job)
+        if part:
+            run.tell_starts(part)
         return part
 
     def _run_part(self, part: list[Job]) -> int:

@@ -7,7 +7,7 @@ writes nothing.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import TypeVar
@@ -113,25 +113,23 @@ def begin(job_id: UUID, lease: int, worker_id: UUID | None = None) -> tuple[Job,
 
 def tell_start(job: Job) -> None:
     """Tell that a run has begun."""
-    assert job.started_at is not None
-    waited = (job.started_at - job.due_at).total_seconds() * 1000
-    events.emit(
-        JobMoved(
-            job.id,
-            job.handler_key,
-            "start",
-            State.RUNNING,
-            job.lease,
-            job.queue,
-            "",
-            "",
-            job.worker_id,
-            job.parent_id,
-        )
-    )
-    events.emit(
-        RunStarted(job.id, job.app_id, job.job_type, job.lease, job.attempt, job.priority, max(0.0, waited))
-    )
+    tell_starts([job])
+
+
+def tell_starts(jobs: Sequence[Job]) -> None:
+    """Tell that these runs have begun."""
+    told: list[object] = []
+    for job in jobs:
+        assert job.started_at is not None
+        waited = max(0.0, (job.started_at - job.due_at).total_seconds() * 1000)
+        told += (
+            JobMoved(
+                job.id, job.handler_key, "start", State.RUNNING, job.lease, job.queue,
+                worker_id=job.worker_id, parent_id=job.parent_id,
+            ),
+            RunStarted(job.id, job.app_id, job.job_type, job.lease, job.attempt, job.priority, waited),
+        )  # fmt: skip
+    events.emit_all(told)
 
 
 def _context(job: Job) -> context.Context:

@@ -246,9 +246,11 @@ def complete(job_id: UUID, lease: int, now: datetime, *, purge_after: timedelta 
     return bool(_write("complete", rows, now, **_final(now, purge_after), **facts))
 
 
-def complete_many(runs: Sequence[writes.Completed], worker_id: UUID | None, worker: str) -> set[UUID]:
+def complete_many(
+    runs: Sequence[writes.Completed], purge_after: timedelta | None, worker_id: UUID | None, worker: str
+) -> set[UUID]:
     """``complete`` for plain runs, with their attempts, in one statement; the jobs that were completed by it."""
-    return writes.complete(runs, worker_id, worker)
+    return writes.complete(runs, purge_after, worker_id, worker)
 
 
 def fail(

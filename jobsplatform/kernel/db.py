@@ -40,8 +40,10 @@ def in_transaction(alias: str = DEFAULT_DB_ALIAS) -> bool:
 
 def holds_transaction(connection: BaseDatabaseWrapper) -> bool:
     """``in_transaction`` for a connection that may be another thread's."""
+    if not connection.in_atomic_block:
+        return False
     blocks = getattr(connection, "atomic_blocks", ())
-    return connection.in_atomic_block and not all(getattr(b, "_from_testcase", False) for b in blocks)
+    return not all(getattr(b, "_from_testcase", False) for b in blocks)
 
 
 def after_commit(fn: Callable[[], object], alias: str = DEFAULT_DB_ALIAS) -> None:
@@ -130,6 +132,22 @@ def closing_broken_connection(alias: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
         if not connection.in_atomic_block:
             connection.close()
         raise
+
+
+def opened_here() -> list[BaseDatabaseWrapper]:
+    """The connections that this thread has, open or not."""
+    if len(connections.settings) == 1:  # nearly always; asking Django for all costs thrice as much
+        return [connections[DEFAULT_DB_ALIAS]]
+    return connections.all(initialized_only=True)
+
+
+def is_sound(connection: BaseDatabaseWrapper) -> bool:
+    """Has nothing gone wrong on this connection, and is no transaction open? Sends nothing to the database."""
+    return not (
+        connection.in_atomic_block
+        or connection.errors_occurred
+        or connection.autocommit != connection.settings_dict["AUTOCOMMIT"]
+    )
 
 
 def close_broken(alias: str = DEFAULT_DB_ALIAS) -> None:

@@ -7,7 +7,7 @@ there is none); a rollback tells nobody. A subscriber that raises is logged and 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -17,19 +17,24 @@ logger = logging.getLogger("jobsplatform.events")
 Subscriber = Callable[[Any], None]
 
 _subscribers: dict[type, tuple[Subscriber, ...]] = {}
+_found: dict[type, tuple[Subscriber, ...]] = {}  # of a kind and its bases; anew after each change
 
 
 def subscribe(kind: type, subscriber: Subscriber) -> None:
     """Call ``subscriber(event)`` for each event that is a ``kind`` (or a subclass of it). Twice is once."""
+    global _found
     have = _subscribers.get(kind, ())
     if subscriber not in have:
         _subscribers[kind] = (*have, subscriber)
+        _found = {}
 
 
 def unsubscribe(kind: type, subscriber: Subscriber) -> None:
     """Undo ``subscribe``."""
     # A bound method is a new object each time it is named: equal, never the same.
+    global _found
     _subscribers[kind] = tuple(s for s in _subscribers.get(kind, ()) if s != subscriber)
+    _found = {}
 
 
 def emit(event: object) -> None:
@@ -37,11 +42,29 @@ def emit(event: object) -> None:
     transaction.on_commit(lambda: deliver(event), robust=True)
 
 
+def emit_all(told: Sequence[object]) -> None:
+    """``emit`` for several events, in their order, at the cost of one."""
+
+    def committed() -> None:
+        for event in told:
+            deliver(event)
+
+    transaction.on_commit(committed, robust=True)
+
+
 def deliver(event: object) -> None:
     """Hand ``event`` to its subscribers now."""
-    for kind in type(event).__mro__:
-        for subscriber in _subscribers.get(kind, ()):
-            try:
-                subscriber(event)
-            except Exception:
-                logger.exception("a subscriber of %s failed; the others go on", type(event).__name__)
+    for subscriber in _subscribers_of(type(event)):
+        try:
+            subscriber(event)
+        except Exception:
+            logger.exception("a subscriber of %s failed; the others go on", type(event).__name__)
+
+
+def _subscribers_of(kind: type) -> tuple[Subscriber, ...]:
+    found = _found  # a change meanwhile replaces it, and forgets what is put into this one
+    subscribers = found.get(kind)
+    if subscribers is None:
+        subscribers = tuple(s for base in kind.__mro__ for s in _subscribers.get(base, ()))
+        found[kind] = subscribers
+    return subscribers

@@ -173,12 +173,16 @@ _FOLLOW_UPS: dict[str, Callable[[events.RunEnded], None]] = {
 
 
 def job_submitted(event: events.JobSubmitted) -> None:
+    if not logger.isEnabledFor(logging.DEBUG):
+        return
     name = event.handler_key.lstrip(":")
     fields = {"job": name, "job_id": str(event.job_id), "queue": event.queue, "status": event.status}
     _write(logging.DEBUG, "job.submitted", f"job {name} submitted ({event.status})", fields, waits=True)
 
 
 def run_started(event: events.RunStarted) -> None:
+    if not logger.isEnabledFor(logging.DEBUG):  # nearly always; the fields cost more than the question
+        return
     name = f"{event.app_id}:{event.job_type}" if event.app_id else event.job_type
     fields = {
         "job": name,
