@@ -26,7 +26,7 @@ from tasks.retry import DelayRule
 from tasks.signatures import Signature, read_signature
 from tasks.spec import JobSpec, KeyRule
 from tasks.states import Dedupe, Priority
-from tasks.submit import JobRequest, SubmitResult, submit, submit_many
+from tasks.submit import JobRequest, SubmitResult, submit, submit_each
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -54,7 +54,7 @@ class Bound:
 
     def enqueue_many(self, params: Iterable[Mapping[str, Any]]) -> list[SubmitResult]:
         """Submit a job for each of ``params``, all or none; results in the same order."""
-        return submit_many([self.request(one) for one in params])
+        return submit_each(self.request({}), params)
 
     async def aenqueue(self, /, **params: Any) -> SubmitResult:
         """``enqueue`` for async code."""

@@ -10,9 +10,10 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from jobsplatform.kernel.errors import IdempotencyConflict, InvalidInput
+from tasks.drafts import Draft
 from tasks.json_values import fingerprint
 from tasks.models import IdempotencyKey, Job
-from tasks.requests import JobRequest, key_text
+from tasks.requests import key_text
 from tasks.states import ACTIVE
 
 KEEP = timedelta(days=30)
@@ -29,7 +30,7 @@ def take_back(like: Job, key: str) -> UUID | None:
 
 
 def claim(
-    requests: Sequence[JobRequest], rows: Sequence[Job], keys: Mapping[int, str], now: datetime
+    made: Sequence[Draft], rows: Sequence[Job], keys: Mapping[int, str], now: datetime
 ) -> dict[int, UUID]:
     """Claim the keys for their rows; returns, by position, the jobs that older (or earlier) requests have made.
 
@@ -41,7 +42,7 @@ def claim(
         key = key_text(given, "idempotency_key")
         if not key:
             raise InvalidInput("idempotency_key: expected some text, got an empty one.")
-        sent = {name: rows[n].params[name] for name in requests[n].params if name in rows[n].params}
+        sent = {name: rows[n].params[name] for name in made[n].sent if name in rows[n].params}
         prints[n] = fingerprint(rows[n].job_type, sent)
         wanted.setdefault((rows[n].tenant_id, rows[n].app_id, key), n)
     fresh = [

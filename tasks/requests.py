@@ -1,27 +1,20 @@
-"""From a request to a job row, before anything is stored: every value is looked at, or the request is refused."""
+"""The wish to have a job run, and what each of its fields may be: looked at, or the request is refused."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from operator import attrgetter, is_
 from typing import Any
 from uuid import UUID
 
-from django.db.models.base import ModelState
-
-from jobsplatform.kernel import config, context
 from jobsplatform.kernel.errors import InvalidInput, TenantForbidden
-from jobsplatform.kernel.ids import uuid7
 from jobsplatform.kernel.models import Tenant
-from tasks import registry
-from tasks.json_values import check_json, is_small, shown
-from tasks.models import KEY_LENGTH, Job
-from tasks.params import Schema
-from tasks.states import MAX_PRIORITY, Dedupe, Hold, Priority, Role
+from tasks.json_values import shown
+from tasks.models import KEY_LENGTH
+from tasks.states import MAX_PRIORITY, Dedupe, Hold, Priority
 
 _CONTROL = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 ORIGINS = ("live", "catch_up", "backfill", "manual")
@@ -142,114 +135,8 @@ def gate_tenant(tenant_id: str, known: TenantStates) -> Hold:
     return Hold.TENANT if state == Tenant.State.SUSPENDED else Hold.NONE
 
 
-_BLANK = {
-    name: value for name, value in Job().__dict__.items() if name not in ("_state", "id", "params", "data")
-}
-_wishes = attrgetter(*(f.name for f in fields(JobRequest) if f.name != "params"))
-
-
-@dataclass(frozen=True, slots=True)
-class _Alike:
-    """What requests that differ in their params alone come to: the columns they share, and what params decide."""
-
-    schema: Schema
-    columns: Mapping[str, Any]
-    dedupe_key_of: KeyOf | None
-    concurrency_key_of: KeyOf | None
-    max_bytes: int
-
-
-def to_rows(requests: Iterable[JobRequest], now: datetime) -> list[Job]:
-    """The job rows of requests, not yet stored.
-
-    Raises UnknownName, ParamsInvalid, InvalidInput, TenantForbidden.
-    """
-    tenants: TenantStates = {}
-    rows: list[Job] = []
-    before: tuple[Any, ...] | None = None
-    for request in requests:
-        wishes = _wishes(request)
-        # A bulk's requests mostly hold the very same objects, and what they say is looked at once.
-        if before is None or not all(map(is_, wishes, before)):
-            alike = _alike(request, now, tenants)
-        before = wishes
-        rows.append(_row(request, alike))
-    return rows
-
-
-def _row(request: JobRequest, alike: _Alike) -> Job:
-    params = alike.schema.normalise(request.params)
-    if alike.schema.open_ended or not is_small(params, alike.max_bytes):
-        params = check_json(params, what="params", max_bytes=alike.max_bytes)
-    # What ``Job(**columns)`` makes, at a tenth of its cost.
-    job = Job.__new__(Job)
-    columns = job.__dict__
-    columns.update(alike.columns, id=uuid7(), params=params, data={}, _state=ModelState())
-    if alike.dedupe_key_of is not None:
-        key = columns["dedupe_key"] = key_text(alike.dedupe_key_of(params), "dedupe_key")
-        columns["role"] = Role.LEADER if key else Role.NONE
-    if alike.concurrency_key_of is not None:
-        columns["concurrency_key"] = key_text(alike.concurrency_key_of(params), "concurrency_key")
-    return job
-
-
-def _alike(request: JobRequest, now: datetime, tenants: TenantStates) -> _Alike:
-    settings = config.get().tasks
-    handler = registry.get(request.app_id, request.job_type)
-    spec = handler.spec
-    here = context.current()
-    tenant_id = text(here.tenant_id if request.tenant_id is None else request.tenant_id, "tenant_id", 100)
-    hold = gate_tenant(tenant_id, tenants)
-    run_after = instant(request.run_after, "run_after")
-    due_at = max(run_after, now) if run_after else now
-    if hold is Hold.NONE and due_at > now:
-        hold = Hold.LATER
-    dedupe_key = "" if request.dedupe_key is None else key_text(request.dedupe_key, "dedupe_key")
-    concurrency_key = request.concurrency_key
-    columns = dict(
-        _BLANK,
-        app_id=spec.app_id,
-        job_type=spec.job_type,
-        handler_key=spec.key,
-        queue=text(request.queue, "queue", 100) if request.queue else spec.queue,
-        priority=read_priority(request.priority, spec.priority),
-        hold=hold,
-        reason="tenant suspended" if hold is Hold.TENANT else "",
-        created_at=now,
-        updated_at=now,
-        run_after=run_after,
-        due_at=due_at,
-        max_attempts=_attempts(request.max_attempts, spec.max_attempts or settings.max_attempts),
-        concurrency_key="" if concurrency_key is None else key_text(concurrency_key, "concurrency_key"),
-        concurrency_limit=spec.concurrency_limit,
-        exclusive=spec.exclusive,
-        dedupe_key=dedupe_key,
-        dedupe=_dedupe(request.dedupe or spec.dedupe),
-        role=Role.LEADER if dedupe_key else Role.NONE,
-        user_id=text(request.user_id or here.user_id or "", "user_id", 100),
-        tenant_id=tenant_id,
-        request_id=here.request_id,
-        traceparent=here.traceparent,
-        parent_id=parent_of(request.parent_id),
-        child_key=text(request.child_key, "child_key", KEY_LENGTH),
-        schedule_id=text(request.schedule_id, "schedule_id", 200),
-        origin=_origin(request.origin),
-        planned_at=instant(request.planned_at, "planned_at"),
-        window_start=instant(request.window_start, "window_start"),
-        force=_flag(request.force),
-    )
-    return _Alike(
-        schema=handler.schema,
-        columns=columns,
-        dedupe_key_of=spec.dedupe_key_of if request.dedupe_key is None and spec.dedupe_key else None,
-        concurrency_key_of=spec.concurrency_key_of
-        if concurrency_key is None and spec.concurrency_key
-        else None,
-        max_bytes=settings.params_max_bytes,
-    )
-
-
-def _attempts(given: int | None, default: int) -> int:
+def attempts(given: int | None, default: int) -> int:
+    """How often a job may run. Raises InvalidInput."""
     if given is None:
         return default
     if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= 1000:
@@ -257,13 +144,15 @@ def _attempts(given: int | None, default: int) -> int:
     return given
 
 
-def _flag(value: object) -> bool:
+def flag(value: object) -> bool:
+    """The value of ``force``. Raises InvalidInput."""
     if not isinstance(value, bool):
         raise InvalidInput(f"force: expected true or false, got {shown(value)}.")
     return value
 
 
-def _dedupe(value: str) -> Dedupe:
+def dedupe_mode(value: str) -> Dedupe:
+    """What becomes of a second job of a key. Raises InvalidInput."""
     if isinstance(value, Dedupe):
         return value
     if value not in list(Dedupe):
@@ -271,7 +160,8 @@ def _dedupe(value: str) -> Dedupe:
     return Dedupe(value)
 
 
-def _origin(value: str) -> str:
+def origin_of(value: str) -> str:
+    """Where a job comes from, one of ORIGINS. Raises InvalidInput."""
     if value not in ORIGINS:
         raise InvalidInput(f"origin: expected one of {', '.join(ORIGINS)}, got {shown(value)}.")
     return value

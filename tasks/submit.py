@@ -17,11 +17,11 @@ from django.db import transaction
 
 from jobsplatform.kernel import clock, events
 from jobsplatform.kernel.db import after_commit
-from jobsplatform.kernel.errors import InvalidInput
 from tasks import dedupe, hints, idempotency, limits, transitions
+from tasks.drafts import Draft, drafts, drafts_of
 from tasks.events import JobSubmitted, TickSkipped
 from tasks.models import Job
-from tasks.requests import JobRequest, to_rows
+from tasks.requests import JobRequest
 from tasks.sql.insert import insert
 from tasks.states import ACTIVE, Role
 
@@ -53,40 +53,38 @@ def submit(request: JobRequest, now: datetime | None = None) -> SubmitResult:
 
 def submit_many(requests: Iterable[JobRequest], now: datetime | None = None) -> list[SubmitResult]:
     """Make many jobs in one transaction, all or none; the results come in the order of the requests."""
-    wanted = list(requests)
     now = now or clock.now()
-    for request in wanted:
-        if not isinstance(request, JobRequest):
-            raise InvalidInput(f"submit takes JobRequest, got {type(request).__name__}.")
-    rows = to_rows(wanted, now)
-    if _is_plain(wanted, rows):
-        insert(rows)
-        results = [SubmitResult(row.id, "created") for row in rows]
-    else:
+    return _submit(list(drafts(requests, now)), now)
+
+
+def submit_each(request: JobRequest, params: Iterable[Mapping[str, Any]]) -> list[SubmitResult]:
+    """``submit_many`` of ``request`` with each of ``params`` in place of its own."""
+    now = clock.now()
+    return _submit(list(drafts_of(request, params, now)), now)
+
+
+def _submit(made: Sequence[Draft], now: datetime) -> list[SubmitResult]:
+    if any(draft.keyed for draft in made):
         with transaction.atomic():
-            results = _submit_keyed(wanted, rows, now)
-    _tell(rows, results)
+            results = _submit_keyed(made, now)
+    else:
+        insert(made)
+        results = [SubmitResult(draft.id, "created") for draft in made]
+    _tell(made, results)
     return results
 
 
-def _is_plain(requests: Sequence[JobRequest], rows: Sequence[Job]) -> bool:
-    return not any(
-        row.dedupe_key
-        or row.parent_id
-        or request.idempotency_key is not None
-        or request.tick_interval_ms is not None
-        for request, row in zip(requests, rows, strict=True)
-    )
-
-
-def _submit_keyed(requests: Sequence[JobRequest], rows: Sequence[Job], now: datetime) -> list[SubmitResult]:
+def _submit_keyed(made: Sequence[Draft], now: datetime) -> list[SubmitResult]:
+    rows = [draft.row() for draft in made]
     results: dict[int, SubmitResult] = {}
-    for n, busy in _busy_ticks(requests, rows, now).items():
+    for n, busy in _busy_ticks(made, rows, now).items():
         results[n] = busy
     keyed = {
-        n: key for n, r in enumerate(requests) if (key := r.idempotency_key) is not None and n not in results
+        n: key
+        for n, draft in enumerate(made)
+        if (key := draft.common.request.idempotency_key) is not None and n not in results
     }
-    for n, job_id in idempotency.claim(requests, rows, keyed, now).items():
+    for n, job_id in idempotency.claim(made, rows, keyed, now).items():
         results[n] = SubmitResult(job_id, "replayed")
     rest = [n for n in range(len(rows)) if n not in results]
     children = [n for n in rest if rows[n].parent_id]
@@ -98,16 +96,16 @@ def _submit_keyed(requests: Sequence[JobRequest], rows: Sequence[Job], now: date
         status, leader = dedupe.insert(rows[n], now)
         results[n] = SubmitResult(rows[n].id, status, leader)
     plain = [n for n in rest if n not in results and n not in children]
-    insert([rows[n] for n in plain])
+    insert([made[n] for n in plain])
     return [results.get(n) or SubmitResult(row.id, "created") for n, row in enumerate(rows)]
 
 
-def _busy_ticks(
-    requests: Sequence[JobRequest], rows: Sequence[Job], now: datetime
-) -> dict[int, SubmitResult]:
+def _busy_ticks(made: Sequence[Draft], rows: Sequence[Job], now: datetime) -> dict[int, SubmitResult]:
     """Ticks of exclusive types that find an unfinished job: skipped, not queued."""
     ticks = {
-        n: rows[n] for n, r in enumerate(requests) if r.tick_interval_ms is not None and rows[n].exclusive
+        n: rows[n]
+        for n, draft in enumerate(made)
+        if draft.common.request.tick_interval_ms is not None and rows[n].exclusive
     }
     if not ticks:
         return {}
@@ -122,7 +120,7 @@ def _busy_ticks(
             continue
         since = (busy.started_at or busy.created_at) if busy else now
         lasted = int((now - since).total_seconds() * 1000)
-        interval = requests[n].tick_interval_ms or 0
+        interval = made[n].common.request.tick_interval_ms or 0
         events.emit(TickSkipped(row.job_type, interval, lasted, busy.id if busy else None))
         outcome = {"skipped": "already_running"}
         skipped[n] = SubmitResult(None, "skipped", busy.id if busy else None, outcome)
@@ -151,21 +149,25 @@ def _insert_children(rows: Sequence[Job]) -> dict[int, UUID]:
     return {n: twin for n, twin in twins.items() if twin != rows[n].id}
 
 
-def _tell(rows: Sequence[Job], results: Sequence[SubmitResult]) -> None:
-    told = [
-        JobSubmitted(row.id, row.handler_key, row.queue, result.status, row.user_id, row.tenant_id)
-        for row, result in zip(rows, results, strict=True)
+def _tell(made: Sequence[Draft], results: Sequence[SubmitResult]) -> None:
+    fresh = [
+        (draft.id, draft.common.columns, result.status)
+        for draft, result in zip(made, results, strict=True)
         if result.status in _MADE
     ]
-    if not told:
+    if not fresh:
         return
 
     def tell() -> None:
-        for event in told:
-            events.deliver(event)
+        for job_id, its, status in fresh:
+            events.deliver(
+                JobSubmitted(
+                    job_id, its["handler_key"], its["queue"], status, its["user_id"], its["tenant_id"]
+                )
+            )
         hints.wake_now()
 
     after_commit(tell)
-    for event in told:
-        if event.status != "created":
-            after_commit(partial(dedupe.check, event.job_id))
+    for job_id, _, status in fresh:
+        if status != "created":
+            after_commit(partial(dedupe.check, job_id))

@@ -10,13 +10,14 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import lru_cache
-from operator import is_, itemgetter
+from operator import itemgetter
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import JSONField
 
+from tasks.drafts import Common, Draft
 from tasks.models import Job
 
 ROWS = 10_000
@@ -31,49 +32,48 @@ _shared_values = itemgetter(*(f.attname for f in _SHARED))
 _USUAL = _shared_values(Job().__dict__)
 _FIRST = "id, params, data"
 
+Values = tuple[Any, ...]
+Part = tuple[Values, list[str], list[str]]
 
-def insert(rows: Sequence[Job]) -> None:
+
+def insert(drafts: Sequence[Draft]) -> None:
     """Store new jobs, all or none, in the transaction of the caller if there is one."""
+    if not drafts:
+        return
     connection = connections[DEFAULT_DB_ALIAS]
-    store = _store if connection.vendor == "postgresql" else _store_portably
-    groups = [rows] if len(rows) == 1 else _alike(rows)
-    parts = [part for group in groups for part in _parts(group)]
+    on_postgres = connection.vendor == "postgresql"
+    store = _store if on_postgres else _store_portably
+    parts = [part for values, group in _alike(drafts) for part in _parts(values, group)]
     # One statement is all or none by itself, and saves the round trips of a transaction.
-    alone = len(parts) == 1 and (len(rows) == 1 or connection.vendor == "postgresql")
+    alone = len(parts) == 1 and (on_postgres or len(drafts) == 1)
     with nullcontext() if alone else transaction.atomic():
         for values, ids, texts in parts:
             store(connection, values, ids, texts)
 
 
-def _alike(rows: Iterable[Job]) -> list[list[Job]]:
-    """The rows in groups that share every column but id and params; each group keeps their order."""
-    groups: dict[tuple[Any, ...], list[Job]] = {}
-    before: tuple[Any, ...] | None = None
-    for row in rows:
-        values = _shared_values(row.__dict__)
-        # Neighbours mostly hold the same objects: seen at a tenth of what hashing them all would take.
-        if before is None or not all(map(is_, values, before)):
-            group = groups.setdefault(values, [])
-        before = values
-        group.append(row)
-    return list(groups.values())
+def _alike(drafts: Iterable[Draft]) -> Iterable[tuple[Values, list[Draft]]]:
+    """The drafts in groups that share every column but id and params; each group keeps their order."""
+    groups: dict[Values, list[Draft]] = {}
+    before: Common | None = None
+    for draft in drafts:
+        if draft.common is not before or draft.keys:
+            group = groups.setdefault(_shared_values(draft.columns()), [])
+            before = None if draft.keys else draft.common
+        group.append(draft)
+    return groups.items()
 
 
-Part = tuple[tuple[Any, ...], list[str], list[str]]
-
-
-def _parts(group: Sequence[Job]) -> Iterator[Part]:
+def _parts(values: Values, group: Iterable[Draft]) -> Iterator[Part]:
     """What one statement takes at a time: the values they share, ids in hexadecimal digits, params as JSON."""
-    values = _shared_values(group[0].__dict__)
     ids: list[str] = []
     texts: list[str] = []
     size = 0
-    for row in group:
-        text = json.dumps(row.params)
+    for draft in group:
+        text = json.dumps(draft.params)
         if ids and (len(ids) == ROWS or size + len(text) > CHARACTERS):
             yield values, ids, texts
             ids, texts, size = [], [], 0
-        ids.append(f"{row.id.int:032x}")
+        ids.append(draft.id.hex)
         texts.append(text)
         size += len(text)
     yield values, ids, texts
