@@ -4,19 +4,18 @@ What is to be written is picked in a materialised WITH: PostgreSQL may run a pla
 SKIP LOCKED once for each row, and then writes more rows than the limit.
 
 One statement each on PostgreSQL, so that a run costs two round trips and a pack a constant number. SQLite lacks
-data-modifying WITH; there the same is done row by row inside one transaction, which costs no round trips.
+data-modifying WITH; what it needs otherwise is in ``tasks.sql.sqlite``.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import JSONField
 from django.db.models.base import ModelState
 from psycopg.types.datetime import TimestamptzLoader
@@ -24,6 +23,7 @@ from psycopg.types.datetime import TimestamptzLoader
 from jobsplatform.kernel.db import is_postgres
 from tasks.json_values import StoredJSON
 from tasks.models import Job
+from tasks.sql import sqlite
 from tasks.sql.values import uuid_out
 
 # What a run needs to know of its job; the other columns are read when somebody asks for them.
@@ -65,7 +65,7 @@ def _jobs(sql: str, params: Sequence[Any], columns: Sequence[str]) -> list[Job]:
     On PostgreSQL the values come typed and are put into place as they are: a tenth of what a model costs.
     """
     if not is_postgres():
-        return list(Job.objects.raw(sql, params))
+        return sqlite.jobs(sql, params, columns)
     found, texts, alias = [], [name for name in columns if name in _JSON], connection.alias
     with connection.cursor() as cursor:
         # Django reads instants in Python, four of them as slowly as the rest of the row; psycopg's own are the same.
@@ -222,7 +222,7 @@ def complete(
         return set()
     ordered = sorted(runs, key=lambda run: run.job_id.int)
     if not is_postgres():
-        return _complete_one_by_one(ordered, keep, worker_id, worker)
+        return sqlite.complete(ordered, keep, worker_id, worker)
     results: Any = [run.result for run in ordered]
     columns = [
         _array([run.job_id.hex for run in ordered]),
@@ -240,39 +240,3 @@ def complete(
 def _array(values: Sequence[str]) -> str:
     """An array of values that need no quotes, as text; the driver's own way looks at each of them on its own."""
     return f"{{{','.join(values)}}}"
-
-
-@contextmanager
-def _one_transaction() -> Iterator[None]:
-    if connection.in_atomic_block:
-        yield
-    else:
-        with transaction.atomic():
-            yield
-
-
-def _complete_one_by_one(
-    runs: Sequence[Completed], keep: timedelta | None, worker_id: UUID | None, worker: str
-) -> set[UUID]:
-    done = set()
-    with _one_transaction(), connection.cursor() as cursor:
-        for run in runs:
-            purge_at = run.ended_at + keep if keep is not None else None
-            started, ended = _time(run.started_at), _time(run.ended_at)
-            cursor.execute(
-                """UPDATE tasks_job SET state = 'completed', hold = '', result = %s, started_at = %s, finished_at = %s,
-                    updated_at = %s, purge_at = %s, worker_id = NULL, pack = NULL, slot = NULL, deadline_at = NULL,
-                    open_end = false, error = '', error_type = '', reason = '', revision = revision + 1
-                WHERE id = %s AND lease = %s AND state = 'running' AND cancel_reason = '' AND NOT spawned""",
-                [run.result, started, ended, ended, _time(purge_at), _uuid(run.job_id), run.lease],
-            )
-            if cursor.rowcount:
-                done.add(run.job_id)
-                cursor.execute(
-                    """INSERT INTO tasks_jobattempt (job_id, lease, number, outcome, reason, cause, worker_id, worker,
-                        started_at, finished_at, count, error_type, error, traceback)
-                    SELECT id, lease, attempt, 'complete', '', '', %s, %s, %s, %s, %s, '', '', ''
-                    FROM tasks_job WHERE id = %s""",
-                    [_uuid(worker_id), worker, started, ended, run.counted, _uuid(run.job_id)],
-                )
-    return done
