@@ -84,11 +84,23 @@ class Job(models.Model):
     dedupe = models.CharField(max_length=12, choices=_choices(Dedupe), default=Dedupe.ALIAS)
     role = models.CharField(max_length=10, choices=_choices(Role), blank=True, default=Role.NONE)
     leader = models.ForeignKey(
-        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="aliases", db_constraint=False
+        "self",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="aliases",
+        db_constraint=False,
+        db_index=False,  # job_aliases; one of all rows would be written at each of their moves
     )
 
     parent = models.ForeignKey(
-        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="children", db_constraint=False
+        "self",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="children",
+        db_constraint=False,
+        db_index=False,  # job_children, likewise
     )
     child_key = models.CharField(max_length=KEY_LENGTH, blank=True, default="")
     spawned = models.BooleanField(default=False)  # it has, or had, children
@@ -258,7 +270,8 @@ class JobAttempt(models.Model):
     """One ended run of a job, under one lease. Written in the transaction that ends the run; never changed."""
 
     id = models.BigAutoField(primary_key=True)
-    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="attempts")
+    # Found by attempt_one_per_lease, which begins with the job.
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="attempts", db_index=False)
     lease = models.BigIntegerField()
     number = models.IntegerField()  # of the counted attempt; runs that use none repeat it
     outcome = models.CharField(max_length=20)  # name of the move that ended it
