@@ -17,6 +17,7 @@ from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import JSONField
 
+from jobsplatform.kernel.prepared import prepared_cursor
 from tasks.drafts import Common, Draft
 from tasks.models import Job
 
@@ -83,10 +84,11 @@ def _store(
     connection: BaseDatabaseWrapper, values: Sequence[Any], ids: Sequence[str], texts: Sequence[str]
 ) -> None:
     differing, bound = _differing(connection, values)
-    with connection.cursor() as cursor:
-        if len(ids) == 1:
+    if len(ids) == 1:
+        with prepared_cursor(connection) as cursor:
             cursor.execute(_one(differing), [ids[0], texts[0], *bound])
-        else:
+    else:
+        with connection.cursor() as cursor:
             # As one JSON array the params need no quoting of each.
             arrays = ["{" + ",".join(ids) + "}", "[" + ",".join(texts) + "]"]
             cursor.execute(_many(differing), [*bound, *arrays])

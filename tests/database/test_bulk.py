@@ -8,11 +8,13 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
+from jobsplatform.kernel.errors import InvalidInput
 from jobsplatform.testing.platform import HandPlatform
 from tasks import submit
 from tasks.handlers import FunctionHandler, job
 from tasks.models import Job
 from tasks.requests import JobRequest
+from tasks.sql import insert
 
 
 @pytest.fixture
@@ -76,3 +78,66 @@ def test_ten_thousand_alike_are_one_statement(jobs: HandPlatform, many: Function
         submit.submit_many(wishes)
     assert len([q for q in seen.captured_queries if "INSERT" in q["sql"]]) == 1
     assert Job.objects.count() == 10_000
+
+
+@pytest.mark.postgres
+def test_a_bulk_with_much_text_is_several_statements_and_still_all_or_none(
+    jobs: HandPlatform, many: FunctionHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(insert, "CHARACTERS", 10_000)
+    with CaptureQueriesContext(connection) as seen:
+        results = many.enqueue_many([{"n": n, "text": "x" * 900} for n in range(100)])
+    sent = [q["sql"] for q in seen.captured_queries if "INSERT" in q["sql"]]
+    assert 8 <= len(sent) <= 15
+    assert seen.captured_queries[0]["sql"].startswith(("BEGIN", "SAVEPOINT"))
+    stored = dict(Job.objects.values_list("id", "params"))
+    assert [stored[result.id]["n"] for result in results if result.id] == list(range(100))
+
+
+def test_keys_that_params_decide_are_each_jobs_own(jobs: HandPlatform) -> None:
+    @job("bulk.keyed", concurrency_key="shop:{shop}")
+    def keyed(shop: int) -> int:
+        return shop
+
+    results = keyed.enqueue_many([{"shop": n % 3} for n in range(30)])
+    stored = dict(Job.objects.values_list("id", "concurrency_key"))
+    assert [stored[result.id] for result in results if result.id] == [f"shop:{n % 3}" for n in range(30)]
+
+
+def test_some_of_a_bulk_may_have_dedupe_keys(jobs: HandPlatform) -> None:
+    @job("bulk.some", dedupe_key=lambda params: f"k{params['n']}" if params["n"] % 2 else "")
+    def some(n: int) -> int:
+        return n
+
+    assert [r.status for r in some.enqueue_many([{"n": n} for n in (0, 1, 1, 2, 3)])] == [
+        "created",
+        "created",
+        "alias",
+        "created",
+        "created",
+    ]
+    assert sorted(Job.objects.values_list("dedupe_key", "role")) == [
+        ("", ""),
+        ("", ""),
+        ("k1", "alias"),
+        ("k1", "leader"),
+        ("k3", "leader"),
+    ]
+
+
+@pytest.mark.parametrize("wrong", [{"max_attempts": True}, {"force": 1}, {"priority": True}])
+def test_a_wrong_value_that_equals_its_neighbours_is_refused(
+    jobs: HandPlatform, many: FunctionHandler, wrong: dict[str, Any]
+) -> None:
+    name, value = next(iter(wrong.items()))
+    right = {"max_attempts": 1, "force": True, "priority": 1}[name]
+    equal: list[Any] = [{name: right}, {name: value}]
+    requests = [JobRequest("bulk.many", **fields) for fields in equal]
+    with pytest.raises(InvalidInput, match=name):
+        submit.submit_many(requests)
+    assert not Job.objects.exists()
+
+
+def test_an_empty_bulk_makes_nothing(jobs: HandPlatform, many: FunctionHandler[..., Any]) -> None:
+    assert many.enqueue_many([]) == []
+    assert submit.submit_many([]) == []
