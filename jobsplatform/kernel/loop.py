@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from django.db import close_old_connections, connections
+from django.db import connections
 
+from jobsplatform.kernel import db
 from jobsplatform.kernel.forks import GUARD
 
 logger = logging.getLogger("jobsplatform.loop")
@@ -95,7 +96,7 @@ class Loop:
         """One step with its care for errors and connections; the seconds to wait after it."""
         try:
             with GUARD.round():
-                close_old_connections()
+                db.close_stale()
                 found = self.step()
         except Exception as error:
             return self._recover(error)

@@ -10,9 +10,8 @@ from typing import Any
 import structlog
 from billiard.exceptions import SoftTimeLimitExceeded
 from celery import Task, shared_task
-from django.db import close_old_connections
 
-from jobsplatform.kernel import clock
+from jobsplatform.kernel import clock, db
 from tasks import finish, pack, run
 from tasks.worker.inflight import parse_key, sender_of
 from tasks.worker.sender import TASK_NAME
@@ -49,7 +48,7 @@ def run_job(self: Task, *args: Any, **kwargs: Any) -> None:
     processes = not self.request.is_eager and _in_pool_process()
     if processes:
         _let_terminate_kill()
-    close_old_connections()
+    db.close_stale()
     if lease == 0:
         pack.run_pack(job_id, worker_id, can_kill=processes)
         return

@@ -248,6 +248,24 @@ def test_close_broken_leaves_a_test_cases_transaction_alone() -> None:
 
 
 @pytest.mark.django_db
+def test_a_connection_is_looked_at_once_a_second_or_when_something_went_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks, at = [], [100.0]
+    monkeypatch.setattr(connection, "close_if_unusable_or_obsolete", lambda: looks.append(at[0]))
+    monkeypatch.setattr(db, "is_sound", lambda connection: sound)
+    monkeypatch.setattr(db.time, "monotonic", lambda: at[0])
+    sound = True
+    connection.__dict__.pop(db._LOOKED_AT, None)
+    for at[0] in (100.0, 100.9, 101.0, 101.5):
+        db.close_stale()
+    assert looks == [100.0, 101.0]
+    sound = False
+    db.close_stale()
+    assert looks == [100.0, 101.0, 101.5]
+
+
+@pytest.mark.django_db
 def test_the_database_is_the_one_of_this_run() -> None:
     assert db.is_postgres() == (connection.vendor == "postgresql")
 
