@@ -21,6 +21,7 @@ from django.db.models.base import ModelState
 from psycopg.types.datetime import TimestamptzLoader
 
 from jobsplatform.kernel.db import is_postgres
+from jobsplatform.kernel.prepared import prepared_cursor
 from tasks.json_values import StoredJSON
 from tasks.models import Job
 from tasks.sql import sqlite
@@ -59,7 +60,7 @@ _scan: Any = StoredJSON().scan_once  # type: ignore[attr-defined]
 _JSON = {f.attname for f in Job._meta.concrete_fields if isinstance(f, JSONField)}
 
 
-def _jobs(sql: str, params: Sequence[Any], columns: Sequence[str]) -> list[Job]:
+def _jobs(sql: str, params: Sequence[Any], columns: Sequence[str], *, prepared: bool = False) -> list[Job]:
     """The rows that a statement returns, as jobs; columns that it does not return are read when asked for.
 
     On PostgreSQL the values come typed and are put into place as they are: a tenth of what a model costs.
@@ -67,7 +68,7 @@ def _jobs(sql: str, params: Sequence[Any], columns: Sequence[str]) -> list[Job]:
     if not is_postgres():
         return sqlite.jobs(sql, params, columns)
     found, texts, alias = [], [name for name in columns if name in _JSON], connection.alias
-    with connection.cursor() as cursor:
+    with prepared_cursor(connection) if prepared else connection.cursor() as cursor:
         # Django reads instants in Python, four of them as slowly as the rest of the row; psycopg's own are the same.
         cursor.cursor.adapters.register_loader("timestamptz", TimestamptzLoader)
         cursor.execute(sql, params)
@@ -156,7 +157,7 @@ def start(job_id: UUID, lease: int, worker_id: UUID | None, now: datetime) -> Jo
         WHERE id = %s AND state = 'dispatched' AND lease = %s {mine} RETURNING {", ".join(STARTED)}"""
     at = _time(now)
     values = [at, at, at, _uuid(job_id), lease]
-    found = _jobs(sql, [*values, _uuid(worker_id)] if mine else values, STARTED)
+    found = _jobs(sql, [*values, _uuid(worker_id)] if mine else values, STARTED, prepared=True)
     return found[0] if found else None
 
 
@@ -189,24 +190,40 @@ def to_json(value: Any) -> str | None:
     return None if value is None else json.dumps(value)
 
 
+_SET_COMPLETED = """
+    state = 'completed', hold = '', worker_id = NULL, pack = NULL, slot = NULL, deadline_at = NULL, open_end = false,
+    error = '', error_type = '', reason = '', revision = j.revision + 1
+"""
+_INSERT_ATTEMPTS = """
+INSERT INTO tasks_jobattempt (job_id, lease, number, outcome, reason, cause, error_type, error, traceback, worker_id,
+    worker, started_at, finished_at, count)
+"""
+_COMPLETE_ONE = f"""
+WITH done AS (
+    UPDATE tasks_job j SET {_SET_COMPLETED}, result = %s::jsonb, started_at = %s, finished_at = %s, updated_at = %s,
+        purge_at = %s
+    WHERE id = %s AND lease = %s AND state = 'running' AND cancel_reason = '' AND NOT spawned
+    RETURNING id, lease, attempt, started_at, finished_at
+)
+{_INSERT_ATTEMPTS}
+SELECT id, lease, attempt, 'complete', '', '', '', '', '', %s, %s, started_at, finished_at, %s::bigint FROM done
+RETURNING job_id
+"""
 # Whether a job may be completed is hidden from the planner (CASE): it takes running jobs for rare, and would walk all
 # of them, and all that ever ran since the last vacuum, for each one that it is to find by its id.
-_COMPLETE = """
+_COMPLETE = f"""
 WITH v AS (
     SELECT * FROM unnest(%s::uuid[], %s::bigint[], %s::text[], %s::bigint[], %s::timestamptz[], %s::timestamptz[])
         AS v(id, lease, result, count, started_at, ended_at)
 ), done AS (
-    UPDATE tasks_job j SET state = 'completed', hold = '', result = v.result::jsonb, started_at = v.started_at,
-        finished_at = v.ended_at, updated_at = v.ended_at, purge_at = v.ended_at + %s::interval, worker_id = NULL,
-        pack = NULL, slot = NULL, deadline_at = NULL, open_end = false, error = '', error_type = '', reason = '',
-        revision = j.revision + 1
+    UPDATE tasks_job j SET {_SET_COMPLETED}, result = v.result::jsonb, started_at = v.started_at,
+        finished_at = v.ended_at, updated_at = v.ended_at, purge_at = v.ended_at + %s::interval
     FROM v WHERE j.id = v.id AND j.lease = v.lease
         AND CASE WHEN j.state = 'running' AND j.cancel_reason = '' THEN NOT j.spawned ELSE false END
     RETURNING j.id, j.lease, j.attempt, v.started_at, v.ended_at, v.count
 )
-INSERT INTO tasks_jobattempt (job_id, lease, number, outcome, reason, cause, worker_id, worker, started_at,
-    finished_at, count, error_type, error, traceback)
-SELECT id, lease, attempt, 'complete', '', '', %s, %s, started_at, ended_at, count, '', '', '' FROM done
+{_INSERT_ATTEMPTS}
+SELECT id, lease, attempt, 'complete', '', '', '', '', '', %s, %s, started_at, ended_at, count FROM done
 RETURNING job_id
 """
 
@@ -223,6 +240,8 @@ def complete(
     ordered = sorted(runs, key=lambda run: run.job_id.int)
     if not is_postgres():
         return sqlite.complete(ordered, keep, worker_id, worker)
+    if len(ordered) == 1:
+        return _complete_one(ordered[0], keep, worker_id, worker)
     results: Any = [run.result for run in ordered]
     columns = [
         _array([run.job_id.hex for run in ordered]),
@@ -234,6 +253,20 @@ def complete(
     ]
     with connection.cursor() as cursor:
         cursor.execute(_COMPLETE, [*columns, keep, worker_id, worker])
+        return {job_id for (job_id,) in cursor.fetchall()}
+
+
+def _complete_one(run: Completed, keep: timedelta | None, worker_id: UUID | None, worker: str) -> set[UUID]:
+    # Of fixed text and shape, so that it is planned once a connection: the arrays above are planned for each time.
+    ended = run.ended_at
+    with prepared_cursor(connection) as cursor:
+        cursor.execute(
+            _COMPLETE_ONE,
+            [
+                *[run.result, run.started_at, ended, ended, None if keep is None else ended + keep],
+                *[run.job_id, run.lease, worker_id, worker, run.counted],
+            ],
+        )
         return {job_id for (job_id,) in cursor.fetchall()}
 
 
