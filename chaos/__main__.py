@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import os
 import secrets
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 
 from chaos.errors import CannotRun
-from chaos.platform import Servers, end_in_good_order
+from chaos.lane import PLANTED
+from chaos.lanes import Lanes
+from chaos.platform import end_in_good_order, set_up_alone
+from chaos.result import Result
 from chaos.scale import Scale
-from tests.services import ServerError
 
 HOLD, BROKEN, WRONG_USE, UNREACHABLE = 0, 1, 2, 3
 FACTOR = 0.2
+LANES = 2
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -22,54 +26,72 @@ def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
     seed = options.seed if options.seed is not None else secrets.randbelow(1_000_000)
     end_in_good_order()
-    scale = Scale(FACTOR)
-    print(f"seed {seed}; {scale}", flush=True)
+    environment = dict(os.environ)
+    set_up_alone()
     try:
-        with Servers(scale) as servers:
-            return (_plant if options.planted else _strike)(servers, options.only or [], seed)
-    except (ServerError, CannotRun) as error:
+        orders = _orders(options)
+    except LookupError as error:
+        print(f"./dev chaos: --only: {error.args[0]}", file=sys.stderr)
+        return WRONG_USE
+    scale = Scale(FACTOR)
+    _say(f"seed {seed}; {scale}")
+    try:
+        lanes = Lanes(environment, scale, seed, _kinds(), _say)
+        results = lanes.carry_out(orders, options.lanes)
+    except CannotRun as error:
         print(f"./dev chaos: {error}", file=sys.stderr)
         return UNREACHABLE
+    return _judge([(order, results[order]) for order in orders], f"seed {seed}; {scale}", seed)
 
 
-def _strike(servers: Servers, only: list[str], seed: int) -> int:
-    # What follows needs Django, which works on the servers that have just been started.
-    from chaos.faults.every import FAULTS
-    from chaos.run import run
-    from chaos.table import table
-
-    if (code := _refuse(only, [fault.name for fault in FAULTS], "faults")) is not None:
-        return code
-    chosen = [fault for fault in FAULTS if not only or fault.name in only]
-    results = run(servers, chosen, seed, _say)
-    _say(f"\nseed {seed}; {servers.scale}\n\n{table(results)}")
-    if all(result.holds for result in results):
-        return HOLD
-    print(f"what the processes said, and the file: {servers.keep()}", file=sys.stderr)
-    return BROKEN
-
-
-def _plant(servers: Servers, only: list[str], seed: int) -> int:
-    from chaos.catch import catch
+def _judge(results: Sequence[tuple[str, Result]], head: str, seed: int) -> int:
+    """Print the tables; the exit code."""
     from chaos.planted import BUGS
-    from chaos.table import catches
+    from chaos.table import catches, caught, table
 
-    if (code := _refuse(only, list(BUGS), "planted bugs")) is not None:
-        return code
-    found = catch(servers, [name for name in BUGS if not only or name in only], seed, _say)
-    _say(f"\nseed {seed}; {servers.scale}\n\n{catches(found)}")
-    return HOLD if all(one.seen for one in found) else BROKEN
+    held = [result for order, result in results if not order.startswith(PLANTED)]
+    planted = [
+        (name, BUGS[name], result)
+        for order, result in results
+        if (name := order.removeprefix(PLANTED)) != order
+    ]
+    tables = [*([table(held)] if held else []), *([catches(planted)] if planted else [])]
+    _say(f"\n{head}\n\n" + "\n\n".join(tables))
+    broken = [f"--only {result.name}" for result in held if not result.holds]
+    broken += [f"--planted --only {name}" for name, bug, result in planted if not caught(bug, result)]
+    for words in broken:
+        print(f"again: ./dev chaos {words} --seed {seed}", file=sys.stderr)
+    return BROKEN if broken else HOLD
 
 
-def _refuse(only: list[str], names: list[str], what: str) -> int | None:
-    """The exit code when one of the names is none of these."""
-    wrong = next((name for name in only if name not in names), None)
-    if wrong is None:
-        return None
+def _orders(options: argparse.Namespace) -> list[str]:
+    """What to strike, in turn. Raises LookupError for a name that is none."""
+    from chaos.faults.every import FAULTS
+    from chaos.planted import BUGS
+
+    names = [] if options.planted else [fault.name for fault in FAULTS]
+    bugs = list(BUGS) if options.planted or options.all else []
+    only = options.only or []
+    for name in only:
+        check_name(name, [*names, *bugs], "planted bugs" if options.planted else "faults")
+    wanted = [name for name in names if not only or name in only]
+    return wanted + [f"{PLANTED}{name}" for name in bugs if not only or name in only]
+
+
+def check_name(wrong: str, names: Sequence[str], what: str) -> None:
+    """Raises LookupError, with the nearest name, unless it is one of these."""
+    if wrong in names:
+        return
     near = get_close_matches(wrong, names, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"they are {', '.join(names)}"
-    print(f"./dev chaos: --only: {wrong!r} is none of the {what}; {hint}", file=sys.stderr)
-    return WRONG_USE
+    raise LookupError(f"{wrong!r} is none of the {what}; {hint}")
+
+
+def _kinds() -> dict[str, object]:
+    """Which workers each fault needs."""
+    from chaos.faults.every import FAULTS
+
+    return {fault.name: fault.workers for fault in FAULTS}
 
 
 def _say(words: str) -> None:
@@ -82,10 +104,17 @@ def _parser() -> argparse.ArgumentParser:
         description="Kill, stop, flush and cut real servers and processes while jobs flow; count what ran.",
     )
     parser.add_argument("--only", action="append", metavar="NAME", help="this fault only; may be repeated")
-    parser.add_argument(
-        "--planted", action="store_true", help="plant bugs in the workers, and see that each is caught"
-    )
     parser.add_argument("--seed", type=int, help="of what is chosen at random (default: a new one)")
+    parser.add_argument(
+        "--planted",
+        action="store_true",
+        help="plant bugs in the workers instead, and see that each is caught",
+    )
+    parser.add_argument("--all", action="store_true", help="the faults, and then the planted bugs")
+    parser.add_argument(
+        "--lanes", type=int, choices=range(1, 9), default=LANES, metavar="N",
+        help=f"so many platforms side by side, each with its own servers (default: {LANES})",
+    )  # fmt: skip
     return parser
 
 

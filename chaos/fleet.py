@@ -45,10 +45,10 @@ KINDS = {
     "b": Kind(),
     "big": Kind(slots=20),
     "deaf": Kind(proxied=True, watchdog=5, entry="timeout=2"),
-    "fast": Kind(slots=2, entry="five visible clock=600", queue=ODD),
-    "slow": Kind(slots=2, entry="five visible clock=-600", queue=ODD),
+    "fast": Kind(slots=2, entry="five again clock=600", queue=ODD),
+    "slow": Kind(slots=2, entry="five again clock=-600", queue=ODD),
 }
-"""``fast`` and ``slow``: every message five times, a visibility timeout of a second, clocks ten minutes wrong."""
+"""``fast`` and ``slow``: every message five times, and back again after a second; clocks ten minutes wrong."""
 
 
 class Fleet:
@@ -176,9 +176,9 @@ class Web:
 
     def ready(self) -> int:
         """The status of the readiness page; 0 when it does not answer within 10 seconds."""
-        return self._get("/health/ready", 10)[0]
+        return self._get("/health/ready")[0]
 
-    def _get(self, path: str, seconds: float = 5) -> tuple[int, str]:
+    def _get(self, path: str, seconds: float = 10) -> tuple[int, str]:
         try:
             with urlopen(f"http://127.0.0.1:{self._port}{path}", timeout=seconds) as answer:
                 return int(answer.status), answer.read().decode()

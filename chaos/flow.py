@@ -6,13 +6,12 @@ import random
 import threading
 import time
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db import DatabaseError, close_old_connections, connections
+from django.db import DatabaseError, close_old_connections, connection, connections
 
 from chaos.scale import Scale
-from jobsplatform.kernel import clock
 from jobsplatform.kernel.audit import Actor
 from tasks import control
 from tasks.requests import JobRequest
@@ -43,6 +42,10 @@ class Accepted:
     """Jobs that must not start before (monotonic)."""
     refused: int = 0
     """Submissions that failed: nobody was told that such a job exists."""
+
+    def ids(self) -> set[str]:
+        """The jobs so far, as the file writes them; the flow goes on to add to them meanwhile."""
+        return {str(job_id) for job_id in tuple(self.jobs)}
 
     def submit(self, requests: list[JobRequest]) -> list[UUID]:
         """Submit jobs of this fault. Raises DatabaseError while the database is away."""
@@ -112,11 +115,14 @@ class Flow(threading.Thread):
             self._submit_later()
 
     def _submit_later(self) -> None:
-        """One that is not due yet. Its earliest start is noted before it is asked for."""
-        seconds = self._rng.uniform(0.2, 1.0)
+        """One that is not due yet, by the database's clock; it is read after the instant noted as its earliest."""
+        seconds = self._rng.uniform(0.3, 1.2)
         request = self._accepted.request("plain", {"seconds": 0.01}, self._queue)
         earliest = time.monotonic() + seconds
-        due = replace(request, run_after=clock.now() + timedelta(seconds=seconds))
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT clock_timestamp()")
+            read: datetime = cursor.fetchone()[0]
+        due = replace(request, run_after=read + timedelta(seconds=seconds))
         for job_id in self._accepted.submit([due]):
             self._accepted.due[job_id] = earliest
 

@@ -3,9 +3,10 @@ library, and trusts nothing of the platform.
 
     what  monotonic-ns  job  lease  attempt  pid  note
 
-``what``: start, tick (at work), saved (a checkpoint is safe; note: its number), step (note: its number), end (the
-work is done), fail (the handler is about to raise), left (it was asked to stop, or its lease was lost). The harness
-adds frozen and thawed (note: the process).
+``what``: start (note: what the machine's clock says to the handler), tick (at work), saved (a checkpoint is safe; note:
+its number), step (note: its number), spawned and gather (a parent before and after its children), end (the work is
+done), fail (the handler is about to raise), left (it was asked to stop, or its lease was lost). The harness adds frozen
+and thawed (note: the process); a worker's broker client may add delivered (see ``chaos.twists``).
 """
 
 from __future__ import annotations
@@ -111,9 +112,17 @@ class Ledger:
         """The runs of these jobs, each in the order of their first lines."""
         found: dict[str, dict[int, Run]] = defaultdict(dict)
         for line in self.refresh():
-            if line.job in jobs:
+            if line.job in jobs and line.what != "delivered":
                 found[line.job].setdefault(line.lease, Run(line.job, line.lease)).lines.append(line)
         return {job: sorted(runs.values(), key=lambda run: run.first.at) for job, runs in found.items()}
+
+    def deliveries(self) -> dict[tuple[str, int], list[Line]]:
+        """(job or pack, lease or 0): when its message was delivered, by workers that note that."""
+        found: dict[tuple[str, int], list[Line]] = defaultdict(list)
+        for line in self.refresh():
+            if line.what == "delivered":
+                found[line.job, line.lease].append(line)
+        return found
 
     def frozen(self) -> Iterator[tuple[int, float, float]]:
         """(pid, from, until) of every process that was stopped for a while."""

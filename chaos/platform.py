@@ -107,6 +107,24 @@ class Servers:
         }
 
 
+def set_up_alone() -> None:
+    """Let this process know the faults and the platform's models; it works on no database."""
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    os.environ.clear()
+    os.environ.update(
+        {
+            **kept,
+            "PYTHONTZPATH": "",
+            "DJANGO_SETTINGS_MODULE": "jobsplatform.settings",
+            "DATABASE_URL": "sqlite:///:memory:",
+            "DATA_DIR": tempfile.gettempdir(),
+            "APPS": APP,
+            "LOGS__LEVEL": "CRITICAL",
+        }
+    )
+    django.setup()
+
+
 _FIRST: Mapping[str, str] = dict(os.environ)
 
 

@@ -5,42 +5,112 @@ from __future__ import annotations
 import random
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from types import TracebackType
+from typing import Self
 
 from django.core.management import call_command
 from django.db import connections
 
 from chaos.errors import CannotRun
 from chaos.faults.base import Fault
+from chaos.faults.every import FAULTS
 from chaos.fleet import Fleet, Web
+from chaos.planted import BUGS
 from chaos.platform import Servers
+from chaos.result import Result, line
 from chaos.scene import Scene
+from tasks.models import Job
 
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """One line of the table. ``jobs`` and ``runs`` are counted, never planned."""
+class Platform:
+    """One platform and its workers, as a context manager. Raises CannotRun when it does not start."""
 
-    fault: Fault
-    jobs: int
-    runs: int
-    seconds: float
-    notes: list[str]
-    problems: list[str]
+    def __init__(self, servers: Servers, seed: int, say: Say) -> None:
+        self._servers, self._seed, self._say = servers, seed, say
+        self._held = ExitStack()
 
-    @property
-    def holds(self) -> bool:
-        return not self.problems
+    def __enter__(self) -> Self:
+        self.web = self._held.enter_context(running_web(self._servers))
+        self.workers = Fleet(self._servers, self.web)
+        self._held.callback(self.workers.close)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._held.close()
+
+    def strike(self, name: str, number: int | None = None) -> Result:
+        """Strike one fault, by its name, and tell. ``number``: of several strikes, to tell their jobs apart."""
+        result = self._struck(self.workers, fault_named(name), number)
+        if not result.holds:
+            # What one fault has broken shall not break the next.
+            self.workers.close()
+            self._forget()
+        return result
+
+    def plant(self, name: str) -> Result:
+        """The same with a bug in every worker: the fault that must catch it."""
+        self.workers.close()
+        bug = BUGS[name]
+        self._say(f"planted: {name}: {bug.about}")
+        infested = Fleet(self._servers, self.web, name)
+        try:
+            return self._struck(infested, fault_named(bug.caught_by), keep=False)
+        finally:
+            infested.close()
+            self._forget()
+
+    def _struck(
+        self, workers: Fleet, fault: Fault, number: int | None = None, *, keep: bool = True
+    ) -> Result:
+        self._say(f"… {fault.name}: {fault.shows}")
+        late = [f"after the fault before: {words}" for words in workers.ended()]
+        try:
+            workers.muster(fault.workers)
+        except (AssertionError, TimeoutError) as error:
+            raise CannotRun(f"a worker does not start: {error}") from None
+        result = self._one(
+            workers, fault, fault.name if number is None else f"{fault.name}-{number}", late, keep
+        )
+        self._say(line(result))
+        return result
+
+    def _one(self, workers: Fleet, fault: Fault, name: str, problems: list[str], keep: bool) -> Result:
+        """What breaks in it is a broken promise too."""
+        # The jobs of the last fault have ended; the file grows on, but need not be read again and again.
+        self._servers.ledger.forget()
+        scene = Scene(name, self._servers, workers, random.Random(f"{self._seed}/{name}"))
+        scene.problems += problems
+        began = time.monotonic()
+        try:
+            fault.strike(scene)
+            scene.judge()
+        except Exception as error:
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            scene.problems.append(f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})")
+        kept = str(self._servers.keep()) if scene.problems and keep else ""
+        seconds = time.monotonic() - began
+        return Result(
+            fault.name, fault.shows, scene.jobs, scene.runs, seconds, scene.notes, scene.problems, kept
+        )
+
+    def _forget(self) -> None:
+        """Nothing of what was left undone remains."""
+        connections.close_all()
+        Job.objects.all().delete()
+        client = self._servers.redis.client()
+        client.flushall()
+        client.close()
 
 
-def run(servers: Servers, faults: Sequence[Fault], seed: int, say: Say) -> list[Result]:
-    """All of them in turn. Raises CannotRun when the platform does not start."""
-    with running_web(servers) as web, fleet(servers, web) as workers:
-        return [struck(servers, workers, fault, seed, say) for fault in faults]
+def fault_named(name: str) -> Fault:
+    """The fault of this name. Raises StopIteration for a name that is none."""
+    return next(fault for fault in FAULTS if fault.name == name)
 
 
 @contextmanager
@@ -56,55 +126,3 @@ def running_web(servers: Servers) -> Iterator[Web]:
     finally:
         web.close()
         connections.close_all()
-
-
-@contextmanager
-def fleet(servers: Servers, web: Web, everywhere: str = "") -> Iterator[Fleet]:
-    """Workers, none of them started yet."""
-    workers = Fleet(servers, web, everywhere)
-    try:
-        yield workers
-    finally:
-        workers.close()
-
-
-def struck(
-    servers: Servers, workers: Fleet, fault: Fault, seed: int, say: Say, number: int | None = None
-) -> Result:
-    """Strike one fault among the workers that it needs, and tell. ``number``: of several strikes, to tell their
-    jobs apart. Raises CannotRun."""
-    say(f"… {fault.name}: {fault.shows}")
-    late = [f"after the fault before: {words}" for words in workers.ended()]
-    try:
-        workers.muster(fault.workers)
-    except (AssertionError, TimeoutError) as error:
-        raise CannotRun(f"a worker does not start: {error}") from None
-    name = fault.name if number is None else f"{fault.name}-{number}"
-    result = strike(servers, workers, fault, name, seed)
-    result.problems.extend(late)
-    say(line(result))
-    return result
-
-
-def strike(servers: Servers, workers: Fleet, fault: Fault, name: str, seed: int) -> Result:
-    """One fault. What breaks in it is a broken promise too."""
-    # The jobs of the last fault have ended; the file grows on, but need not be read again and again.
-    servers.ledger.forget()
-    scene = Scene(name, servers, workers, random.Random(f"{seed}/{name}"))
-    began = time.monotonic()
-    scene.jobs = scene.runs = 0
-    try:
-        fault.strike(scene)
-        scene.judge()
-    except Exception as error:
-        scene.problems.append(f"{type(error).__name__}: {error}")
-        traceback.print_exc()
-    return Result(fault, scene.jobs, scene.runs, time.monotonic() - began, scene.notes, scene.problems)
-
-
-def line(result: Result) -> str:
-    """The result in one line, and one more for each broken promise."""
-    told = f"{'holds ' if result.holds else 'BROKEN'}  {result.fault.name}"
-    facts = f"{result.jobs} jobs, {result.runs} runs, {result.seconds:.1f} s"
-    words = [f"{told}: {facts}{'; ' if result.notes else ''}{'; '.join(result.notes)}"]
-    return "\n".join(words + [f"        {problem}" for problem in result.problems])

@@ -14,7 +14,8 @@ from uuid import UUID
 import psycopg
 from django.db import DatabaseError, connections
 
-from chaos.agreement import Agreement
+from chaos import agree
+from chaos.agree.facts import gather
 from chaos.fleet import Fleet
 from chaos.flow import Accepted, Flow
 from chaos.platform import Servers
@@ -39,6 +40,8 @@ class Scene:
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     began_at: datetime = field(default_factory=clock.now)
+    jobs: int = 0
+    runs: int = 0
 
     def __post_init__(self) -> None:
         self.accepted = Accepted(self.name)
@@ -114,10 +117,10 @@ class Scene:
 
     def judge(self) -> None:
         """After everything has ended: compare rows and file, and look at those who must have lived."""
-        agreement = Agreement(self.accepted, self.ledger, self.scale)
-        self.problems += agreement.problems()
-        self.jobs = len(agreement.rows)
-        self.runs = sum(len(runs) for runs in agreement.runs.values())
+        facts = gather(self.accepted, self.ledger, self.scale)
+        self.problems += agree.problems(facts)
+        self.jobs = len(facts.rows)
+        self.runs = sum(len(runs) for runs in facts.runs.values())
         self.problems += self.fleet.web.silent[self._silent :][:1]
         self.problems += self.fleet.ended()
 

@@ -1,25 +1,41 @@
-"""The result for people: a Markdown table, ready for the docs."""
+"""The result for people: a line a fault, aligned; or Markdown, ready for the docs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chaos.catch import Catch
-from chaos.run import Result
+from chaos.planted import Bug
+from chaos.result import Result
 
 _HEAD = "| fault | what it shows | jobs | runs | seconds | seen | holds |\n|---|---|---|---|---|---|---|"
 
 
 def table(results: Sequence[Result]) -> str:
     """A line a fault, then how many hold."""
-    held = sum(result.holds for result in results)
-    return "\n".join([_HEAD, *map(_line, results), "", f"{held} of {len(results)} hold"])
+    width = max((len(result.name) for result in results), default=5)
+    lines = [f"{'':6}  {'fault':{width}}  {'jobs':>5}  {'runs':>5}  {'s':>5}  seen"]
+    for one in results:
+        verdict = "holds" if one.holds else "BROKEN"
+        seen = "; ".join(one.notes)
+        facts = f"{one.jobs:>5}  {one.runs:>5}  {one.seconds:>5.1f}"
+        lines.append(f"{verdict:6}  {one.name:{width}}  {facts}  {seen}".rstrip())
+        lines += [f"        {problem}" for problem in one.problems]
+    return "\n".join([*lines, "", _held(results)])
 
 
-def _line(result: Result) -> str:
+def markdown(results: Sequence[Result]) -> str:
+    """The same for a page."""
+    return "\n".join([_HEAD, *map(_row, results), "", _held(results)])
+
+
+def _held(results: Sequence[Result]) -> str:
+    return f"{sum(result.holds for result in results)} of {len(results)} hold"
+
+
+def _row(result: Result) -> str:
     cells = [
-        result.fault.name,
-        result.fault.shows,
+        result.name,
+        result.shows,
         str(result.jobs),
         str(result.runs),
         f"{result.seconds:.1f}",
@@ -29,11 +45,22 @@ def _line(result: Result) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def catches(found: Sequence[Catch]) -> str:
+def caught(bug: Bug, result: Result) -> str:
+    """The problem that betrays the bug; empty when there is none, whatever else broke."""
+    return next((problem for problem in result.problems if bug.sign in problem), "")
+
+
+def catches(found: Sequence[tuple[str, Bug, Result]]) -> str:
     """A line a planted bug, then how many were caught."""
-    lines = ["| planted | what is wrong | line | caught by |", "|---|---|---|---|"]
-    for one in found:
-        seen = one.seen or "**not caught**"
-        lines.append(f"| {one.name} | {one.bug.about} | {one.bug.caught_by} | {seen} |")
-    caught = sum(bool(one.seen) for one in found)
-    return "\n".join([*lines, "", f"{caught} of {len(found)} caught"])
+    width = max((len(name) for name, _, _ in found), default=7)
+    lines = [f"{'':6}  {'planted':{width}}  by"]
+    for name, bug, result in found:
+        told = caught(bug, result)
+        lines.append(
+            f"{'caught' if told else 'MISSED'}  {name:{width}}  {bug.caught_by}: "
+            f"{told or 'no line says ' + repr(bug.sign)}"
+        )
+        if not told:
+            lines += [f"        {problem}" for problem in result.problems]
+    count = sum(bool(caught(bug, result)) for _, bug, result in found)
+    return "\n".join([*lines, "", f"{count} of {len(found)} caught"])

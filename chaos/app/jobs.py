@@ -23,7 +23,7 @@ def note(context: JobContext, what: str, about: object = "-") -> None:
 @contextmanager
 def ran(context: JobContext) -> Iterator[None]:
     """Start and end of a run, as they really were."""
-    note(context, "start")
+    note(context, "start", time.time())
     try:
         yield
     except (JobCancelled, LeaseLost):
@@ -84,15 +84,23 @@ def keyed(context: JobContext, key: str, seconds: float) -> None:
 @job("chaos.parent")
 def parent(context: JobContext, children: int, seconds: float) -> None:
     """Spawns children; ends when they have ended."""
-    note(context, "start")
+    note(context, "start", time.time())
     keys = [f"child-{n}" for n in range(children)]
-    context.spawn([Child(plain, {"seconds": seconds}, key) for key in keys])
+    try:
+        context.spawn([Child(plain, {"seconds": seconds}, key) for key in keys])
+    except (JobCancelled, LeaseLost):
+        note(context, "left")
+        raise
+    except Exception:  # the database is away
+        note(context, "fail")
+        raise
     note(context, "spawned")
 
 
 @parent.continuation
 def gather(context: JobContext) -> int:
     with ran(context):
+        note(context, "gather")
         return len(context.children)
 
 
@@ -122,6 +130,26 @@ def gate(context: JobContext, go: str) -> None:
         while not Path(go).exists():
             context.check_cancel()
             time.sleep(STEP_SECONDS)
+
+
+@job("chaos.deaf")
+def deaf(context: JobContext, go: str, seconds: float) -> None:
+    """Deaf to any wish to stop. Its first run works until its own file in the folder appears, each later so long."""
+    with ran(context):
+        gate = Path(go) / str(context.id)
+        if _is_first(f"{gate}.first"):
+            while not gate.exists():
+                time.sleep(STEP_SECONDS)
+        else:
+            time.sleep(seconds)
+
+
+def _is_first(mark: str) -> bool:
+    try:
+        os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return False
+    return True
 
 
 @job("chaos.poison")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from chaos.faults.base import Fault
 from chaos.fleet import ODD
+from chaos.ledger import Run
 from chaos.scene import Scene
+from chaos.twists import COPIES
 
 
 def flush(scene: Scene) -> None:
@@ -58,9 +62,20 @@ def away(scene: Scene) -> None:
 
 def repeat(scene: Scene) -> None:
     """Every message five times."""
+    long = scene.accepted.many(4, "polite", queue=ODD, seconds=scene.scale(10))
     with scene.flow(ODD):
         scene.rest(15)
     scene.settle()
+    found = scene.ledger.deliveries()
+    counts = [len(found.get((str(job_id), run.lease), [])) for job_id in long for run in _runs(scene, job_id)]
+    scene.require(
+        bool(counts) and min(counts) >= COPIES, f"messages of long jobs were delivered {counts} times"
+    )
+    scene.tell(f"{len(found)} messages, {sum(map(len, found.values()))} deliveries")
+
+
+def _runs(scene: Scene, job_id: UUID) -> list[Run]:
+    return scene.ledger.runs({str(job_id)}).get(str(job_id), [])
 
 
 def short_visibility(scene: Scene) -> None:
@@ -69,8 +84,15 @@ def short_visibility(scene: Scene) -> None:
     with scene.flow(ODD):
         scene.rest(15)
     scene.settle()
-    leases = [scene.job(job_id).lease for job_id in ids]
-    scene.require(leases == [1, 1, 1], f"long jobs were given out again: leases {leases}")
+    found, again = scene.ledger.deliveries(), 0
+    for job_id in ids:
+        runs = _runs(scene, job_id)
+        scene.require(len(runs) == 1, f"long job {job_id} ran {len(runs)} times")
+        for run in runs:
+            times = [line.at for line in found.get((run.job, run.lease), [])]
+            again += sum(run.first.at < at < run.last.at for at in times)
+    scene.require(again > 0, "no message came back while its job ran: the fault did not strike")
+    scene.tell(f"{again} messages came back while their job ran")
 
 
 def frozen_socket(scene: Scene) -> None:
@@ -102,7 +124,7 @@ FAULTS = (
     ),
     Fault(
         "short-visibility",
-        "a visibility timeout shorter than the job: it runs once",
+        "messages come back after a second, while their job runs: it runs once",
         short_visibility,
         ("a", "b", "fast", "slow"),
     ),

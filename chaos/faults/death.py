@@ -11,26 +11,30 @@ from chaos.scene import Scene
 from tasks.models import Job
 from tasks.states import State
 
+VICTIM = 15
+"""Seconds, unscaled, that a job works whose process is killed: it is far from its end then."""
+
 
 def kill_children(scene: Scene) -> None:
-    """SIGKILL processes of the pools, one after the other."""
+    """SIGKILL processes of the pools, one after the other, each in the middle of a job."""
+    victims = []
     with scene.flow():
         for _ in range(4):
-            scene.rest(2.5)
-            if pid := scene.until(lambda: busy_child(scene), "some process works"):
+            victims.append(scene.accepted.one("polite", seconds=scene.scale(VICTIM)))
+            if pid := scene.until(lambda: busy_child(scene, victims[-1]), "a process works on the job"):
                 os.kill(pid, signal.SIGKILL)
-        scene.rest(2.5)
+            scene.rest(1)
     scene.settle()
-    scene.tell(f"4 killed, {scene.lost_since_begin()} runs lost")
+    again = sum(len(runs) > 1 for runs in scene.ledger.runs({str(job_id) for job_id in victims}).values())
+    scene.require(again == 4, f"{again} of 4 jobs whose process was killed ran again")
+    scene.tell(f"4 killed, {again} of their jobs ran again")
 
 
-def busy_child(scene: Scene) -> int | None:
-    """A pool process that works on a job of this fault right now, by the file."""
-    jobs = {str(job_id) for job_id in scene.accepted.jobs}
+def busy_child(scene: Scene, job_id: UUID) -> int | None:
+    """The pool process that works on a job right now, by the file."""
     alive = {child.pid for worker in scene.fleet.workers.values() for child in worker.children}
-    runs = [run for found in scene.ledger.runs(jobs).values() for run in found]
-    pids = sorted({run.last.pid for run in runs if run.unfinished and run.last.what != "spawned"} & alive)
-    return scene.rng.choice(pids) if pids else None
+    runs = scene.ledger.runs({str(job_id)}).get(str(job_id), [])
+    return next((run.last.pid for run in runs if run.unfinished and run.last.pid in alive), None)
 
 
 def kill_worker(scene: Scene) -> None:

@@ -1,1 +1,1 @@
-"""The platform under fire: `./dev test tests/chaos`. Beside the suite, because it takes as long as all the rest."""
+"""The platform under fire."""

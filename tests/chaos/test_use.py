@@ -5,18 +5,35 @@ from __future__ import annotations
 import pytest
 
 from chaos import __main__ as command
-from chaos import soak
+from chaos import lane, planted, soak
 from chaos.errors import CannotRun
 from chaos.faults.every import FAULTS
 from chaos.planted import BUGS
+from chaos.result import Result
 from tests.services import ServerError
+
+NAMES = [fault.name for fault in FAULTS]
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave this process's signals and environment as they are."""
+    for module in (command, lane, soak):
+        monkeypatch.setattr(module, "end_in_good_order", lambda: None)
+    monkeypatch.setattr(command, "set_up_alone", lambda: None)
+
+
+def result(name: str, *problems: str) -> Result:
+    return Result(name, "shows", 1, 2, 3.0, [], list(problems))
 
 
 def test_a_wrong_name_is_told_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
-    names = [fault.name for fault in FAULTS]
-    assert command._refuse(["redis-flush"], names, "faults") == 2
-    assert "did you mean 'redis-flushed'?" in capsys.readouterr().err
-    assert command._refuse(["redis-flushed"], names, "faults") is None
+    assert command.main(["--only", "redis-flush"]) == 2
+    said = capsys.readouterr()
+    assert said.err == (
+        "./dev chaos: --only: 'redis-flush' is none of the faults; did you mean 'redis-flushed'?\n"
+    )
+    assert not said.out
 
 
 @pytest.mark.parametrize("missing", [ServerError("no PostgreSQL here"), CannotRun("not on this system")])
@@ -26,13 +43,66 @@ def test_what_is_missing_is_said_and_nothing_is_counted(
     def refuse(*_: object) -> None:
         raise missing
 
-    for module in (command, soak):
+    for module in (lane, soak):
         monkeypatch.setattr(module, "Servers", refuse)
-        monkeypatch.setattr(module, "end_in_good_order", lambda: None)
-    assert (command.main([]), soak.main([])) == (3, 3)
+    assert (lane.main(["--seed", "1", "--factor", "0.2"]), soak.main([])) == (3, 3)
     said = capsys.readouterr()
-    assert said.err == f"./dev chaos: {missing}\n./dev soak: {missing}\n"
+    assert said.err == f"./dev soak: {missing}\n"
+    assert f'{{"missing": "{missing}"}}' in said.out
     assert "hold" not in said.out
+
+
+def test_a_lane_that_cannot_start_ends_the_run_with_its_reason(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "chaos.lanes.Lanes.command", lambda self: ["/bin/echo", '{"missing": "no Redis here"}']
+    )
+    assert command.main(["--only", "poison"]) == 3
+    said = capfd.readouterr()
+    assert said.err == "./dev chaos: no Redis here\n"
+    assert "hold" not in said.out
+
+
+def test_a_lane_that_ends_without_a_word_is_no_result(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chaos.lanes.Lanes.command", lambda self: ["/bin/true"])
+    assert command.main(["--only", "poison"]) == 3
+    said = capfd.readouterr()
+    assert "ended before it told of poison" in said.err
+    assert "hold" not in said.out
+
+
+def test_a_broken_promise_is_told_with_how_to_see_it_again(capsys: pytest.CaptureFixture[str]) -> None:
+    results = [("poison", result("poison", "it did not end")), ("redis-away", result("redis-away"))]
+    assert command._judge(results, "seed 7", 7) == 1
+    said = capsys.readouterr()
+    assert "1 of 2 hold" in said.out
+    assert said.err == "again: ./dev chaos --only poison --seed 7\n"
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_a_bug_is_caught_by_its_own_sign_and_missed_without(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bug = BUGS[name]
+    order = f"planted:{name}"
+    assert command._judge([(order, result(bug.caught_by, f"… {bug.sign} …"))], "", 7) == 0
+    assert "1 of 1 caught" in capsys.readouterr().out
+    assert command._judge([(order, result(bug.caught_by, "something else"))], "", 7) == 1
+    said = capsys.readouterr()
+    assert f"MISSED  {name}" in said.out
+    assert said.err == f"again: ./dev chaos --planted --only {name} --seed 7\n"
+
+
+def test_the_lease_check_is_where_it_is_planted_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = planted.writes._COMPLETE
+    monkeypatch.setattr(planted.writes, "_COMPLETE", whole)
+    assert planted.LEASE_CHECK in whole
+    planted.no_lease_check()
+    with pytest.raises(AssertionError, match="nothing would be planted"):
+        planted.no_lease_check()
 
 
 @pytest.mark.parametrize("arguments", [["--minutes", "0"], ["--minutes", "-1"], ["--factor", "2"]])
@@ -42,9 +112,8 @@ def test_a_soak_of_no_length_is_refused(arguments: list[str], capsys: pytest.Cap
 
 
 def test_each_planted_bug_names_a_line_of_the_table() -> None:
-    assert {bug.caught_by for bug in BUGS.values()} <= {fault.name for fault in FAULTS}
+    assert {bug.caught_by for bug in BUGS.values()} <= set(NAMES)
 
 
 def test_no_two_faults_have_one_name() -> None:
-    names = [fault.name for fault in FAULTS]
-    assert sorted(names) == sorted(set(names))
+    assert sorted(NAMES) == sorted(set(NAMES))
