@@ -86,7 +86,7 @@ class Dispatcher(Loop):
         if claimed.slot is None:
             self._sender.send(claimed, process_id)
             return
-        LINES.sent(claimed.slot, claimed.queue, packed=claimed.pack is not None)
+        LINES.sent(claimed.slot, claimed.queue)
         try:
             self._sender.send(claimed, process_id)
         except BaseException:

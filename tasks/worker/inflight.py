@@ -19,16 +19,28 @@ def key_of(job_id: UUID, lease: int, pack: UUID | None) -> RunKey:
     return (job_id, lease) if pack is None else (pack, 0)
 
 
-def run_key(request: Any) -> RunKey | None:
-    """Which run a Celery request is; None for other tasks and for messages that make no sense."""
+def run_keys(request: Any) -> list[RunKey]:
+    """Which runs a Celery request is: one, or several that a process works on in turn. None for other tasks and for
+    messages that make no sense."""
     if request.task.name != TASK_NAME:
-        return None
-    return parse_key(request.args, request.kwargs)
+        return []
+    return parse_keys(request.args, request.kwargs)
 
 
-def parse_key(args: Any, kwargs: Any) -> RunKey | None:
-    """The (job id, lease) or (pack, 0) that a message names, or None when it is not exactly that."""
-    if kwargs or not isinstance(args, list | tuple) or len(args) != 2:
+def parse_keys(args: Any, kwargs: Any) -> list[RunKey]:
+    """The (job id, lease) or (pack, 0) that a message names, or all those of the list that it is; nothing when it is
+    not exactly that."""
+    if kwargs or not isinstance(args, list | tuple):
+        return []
+    if len(args) == 1 and isinstance(args[0], list):
+        keys = [_parse_key(one) for one in args[0]]
+        return [key for key in keys if key is not None] if None not in keys else []
+    key = _parse_key(args)
+    return [] if key is None else [key]
+
+
+def _parse_key(args: Any) -> RunKey | None:
+    if not isinstance(args, list | tuple) or len(args) != 2:
         return None
     job_id, lease = args
     if not isinstance(job_id, str) or type(lease) is not int or not 0 <= lease < 2**63:
@@ -64,7 +76,7 @@ def held() -> list[Any]:
 
 def active() -> dict[RunKey, Any]:
     """Runs that a pool process or thread has begun."""
-    return {key: request for request in _snapshot(state.active_requests) if (key := run_key(request))}
+    return {key: request for request in _snapshot(state.active_requests) for key in run_keys(request)}
 
 
 def accepted_so_far() -> int:
@@ -102,8 +114,8 @@ def occupied(process_id: UUID, abandoned: Abandoned) -> int:
 
 
 def _is_foreign(request: Any, process_id: UUID, given_up: set[RunKey]) -> bool:
-    key = run_key(request)
-    return key is None or key in given_up or sender_of(request.request_dict) != process_id
+    keys = run_keys(request)
+    return not keys or not given_up.isdisjoint(keys) or sender_of(request.request_dict) != process_id
 
 
 def plain_active() -> list[Any]:

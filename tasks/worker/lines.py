@@ -1,4 +1,4 @@
-"""The line before each shared slot of this worker: single messages that take turns, so that one slot is one process
+"""The line before each shared slot of this worker: messages that take turns there, so that one slot is one process
 however many were sent ahead."""
 
 from __future__ import annotations
@@ -10,58 +10,73 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-Begin = Callable[[], Any]
-"""Hands a message to the pool; returns Celery's request, or None when nothing came of it."""
-
-FEW = 8
-"""Single messages left in a line when more are asked for: what is worked off while a round claims and sends."""
+Begin = Callable[[list[Any]], Any]
+"""Hands messages to the pool, to be worked on one after the other by one process; returns Celery's request, or None
+when nothing came of it."""
 
 
 @dataclass(slots=True)
 class Line:
-    """One slot: ``sent`` and not ended yet; ``waiting``: arrived, and not begun."""
+    """One slot. ``sent``: messages that have not ended; ``waiting``: those that have come and not begun, each with
+    whether it must be by itself; ``busy``: how many the pool works on, since the monotonic instant ``since``."""
 
     queue: str
-    few: int
     sent: int = 0
-    busy: bool = False
+    busy: int = 0
     request: Any = None
     since: float = 0.0
-    waiting: deque[Begin] = field(default_factory=deque)
+    waiting: deque[tuple[Any, bool]] = field(default_factory=deque)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether nothing is on its way behind those that are worked on."""
+        return 0 < self.sent <= self.busy
+
+    def next(self) -> list[Any]:
+        """Those to work on next."""
+        message, alone = self.waiting.popleft()
+        together = [message]
+        while not alone and self.waiting and not self.waiting[0][1]:
+            together.append(self.waiting.popleft()[0])
+        return together
 
 
 class Lines:
     """All of them. Any thread may call."""
 
-    def __init__(self, wake: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, wake: Callable[[], None] = lambda: None, begin: Begin = lambda messages: None) -> None:
         self._lock = threading.Lock()
         self._lines: dict[UUID, Line] = {}
         self._wake = wake
+        self._begin = begin
 
     def listen(self, wake: Callable[[], None]) -> None:
-        """Who is woken when a line gets short."""
+        """Who is woken when a line gets short, or a slot free."""
         self._wake = wake
+
+    def serve(self, begin: Begin) -> None:
+        """Who hands messages to the pool."""
+        self._begin = begin
 
     # -- the dispatcher's side ---------------------------------------------------------------------------
 
-    def sent(self, slot: UUID, queue: str, *, packed: bool) -> None:
+    def sent(self, slot: UUID, queue: str) -> None:
         """A message is on its way to this slot."""
         with self._lock:
-            line = self._lines.setdefault(slot, Line(queue, 1))
-            line.few = 1 if packed else FEW
-            line.sent += 1
+            self._lines.setdefault(slot, Line(queue)).sent += 1
 
     def unsent(self, slot: UUID) -> None:
         """It could not be sent after all."""
         with self._lock:
             line = self._lines.get(slot)
             if line is not None:
-                line.sent = max(0, line.sent - 1)
+                line.sent -= 1
+                self._forget_if_empty(slot, line)
 
     def short(self) -> list[tuple[str, UUID]]:
         """The slots, with their queues, that will soon have nothing to do."""
         with self._lock:
-            return [(line.queue, slot) for slot, line in self._lines.items() if 0 < line.sent <= line.few]
+            return [(line.queue, slot) for slot, line in self._lines.items() if line.is_short]
 
     def turning(self) -> frozenset[UUID]:
         """The slots that work now."""
@@ -81,41 +96,42 @@ class Lines:
             line = self._lines.get(slot)
             if line is not None:
                 line.waiting.clear()
-                line.sent = 1 if line.busy else 0
+                line.sent = line.busy = min(line.busy, 1)
+                self._forget_if_empty(slot, line)
 
     def heal(self, held: Set[Any]) -> None:
         """Go on where a run ended without a word; ``held``: the requests that Celery knows of."""
         with self._lock:
             over = [
-                slot
+                (slot, line.since)
                 for slot, line in self._lines.items()
                 if line.busy and line.request is not None and line.request not in held
             ]
-        for slot in over:
-            self.leave(slot)
+        for slot, at in over:
+            self.leave(slot, at)
 
     # -- the consumer's side -----------------------------------------------------------------------------
 
-    def enter(self, slot: UUID, begin: Begin, at: float) -> None:
-        """A message has come: begin now, or when those before it have ended. ``at``: monotonic now."""
+    def enter(self, slot: UUID, message: Any, at: float, *, alone: bool) -> None:
+        """A message has come: begin now, or when those before it have ended. ``at``: monotonic now; ``alone``: never
+        to be handed over together with others."""
         with self._lock:
-            line = self._lines.setdefault(slot, Line("", 1, sent=1))
-            line.waiting.append(begin)
+            line = self._lines.setdefault(slot, Line("", sent=1))
+            line.waiting.append((message, alone))
         self._advance(slot, at)
 
-    def leave(self, slot: UUID, at: float | None = None) -> None:
-        """The run in this slot has ended."""
+    def leave(self, slot: UUID, at: float) -> None:
+        """What the pool worked on in this slot has ended."""
         with self._lock:
             line = self._lines.get(slot)
             if line is None:
                 return
-            line.busy, line.request = False, None
-            line.sent = max(0, line.sent - 1)
-            short = line.sent in (line.few, 0)
-            if not line.sent and not line.waiting:
-                del self._lines[slot]
-        self._advance(slot, line.since if at is None else at)
-        if short:
+            line.sent = max(len(line.waiting), line.sent - line.busy)
+            line.busy, line.request = 0, None
+            self._forget_if_empty(slot, line)
+            free = not line.waiting
+        self._advance(slot, at)
+        if free:
             self._wake()
 
     def _advance(self, slot: UUID, at: float) -> None:
@@ -124,13 +140,22 @@ class Lines:
                 line = self._lines.get(slot)
                 if line is None or line.busy or not line.waiting:
                     return
-                line.busy, line.since, begin = True, at, line.waiting.popleft()
-            line.request = begin()
-            if line.request is not None:
-                return
+                messages = line.next()
+                line.busy, line.since = len(messages), at
+            line.request = self._begin(messages)
             with self._lock:
-                line.busy = False
-                line.sent = max(0, line.sent - 1)
+                if line.request is not None:
+                    short = line.is_short
+                    break
+                line.sent = max(len(line.waiting), line.sent - line.busy)
+                line.busy = 0
+                self._forget_if_empty(slot, line)
+        if short:
+            self._wake()
+
+    def _forget_if_empty(self, slot: UUID, line: Line) -> None:
+        if line.sent <= 0 and not line.waiting and not line.busy:
+            self._lines.pop(slot, None)
 
 
 LINES = Lines()

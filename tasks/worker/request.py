@@ -8,7 +8,7 @@ from billiard.exceptions import SoftTimeLimitExceeded, Terminated, TimeLimitExce
 from celery.worker.request import Request
 from celery.worker.state import task_ready
 
-from tasks.worker.inflight import run_key
+from tasks.worker.inflight import run_keys
 from tasks.worker.losses import LOSSES, How, Loss
 
 _DEAD = (WorkerLostError, Terminated, SystemExit, KeyboardInterrupt)
@@ -38,8 +38,8 @@ class RunRequest(Request):
         self.acknowledge()
 
     def _tell(self, how: How, reason: str) -> None:
-        key = run_key(self)
-        if key is not None:
+        # Of several runs in turn one was being worked on; those that have ended, or not begun, are not charged.
+        for key in run_keys(self):
             LOSSES.tell(Loss(key, how, reason))
 
 

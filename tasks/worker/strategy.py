@@ -17,6 +17,7 @@ from celery.worker.strategy import default
 
 from jobsplatform.kernel import clock
 from tasks.worker.incarnation import DIRECT_PREFIX
+from tasks.worker.inflight import parse_keys
 from tasks.worker.lines import LINES
 from tasks.worker.sender import SLOT_HEADER
 
@@ -37,43 +38,52 @@ def strategy(task: Any, app: Any, consumer: Any, **options: Any) -> Handler:
         )
     )
 
+    def begin(messages: list[Any]) -> Any:
+        first = messages[0]
+        headers = first.headers
+        request = request_class(
+            first,
+            # Acknowledged on delivery: the row of the job is what survives, not the message.
+            on_ack=_nothing,
+            on_reject=_nothing,
+            app=app,
+            hostname=consumer.hostname,
+            eventer=consumer.event_dispatcher,
+            task=task,
+            connection_errors=consumer.connection_errors,
+            body=first.body if len(messages) == 1 else _together(messages),
+            headers=headers,
+            decoded=len(messages) > 1,
+            utc=True,
+        )
+        if request.revoked():
+            return None
+        signals.task_received.send(sender=consumer, request=request)
+        task_reserved(request)
+        consumer.on_task_request(request)
+        return request
+
     def handle(message: Any, body: Any, ack: Any, reject: Any, callbacks: Any) -> Any:
         if body is not None or not _is_direct(message):
             # Not sent by a dispatcher of ours: Celery deals with it as with any task.
             return other(message, body, ack, reject, callbacks)
-
-        def begin() -> Any:
-            request = request_class(
-                message,
-                # Acknowledged on delivery: the row of the job is what survives, not the message.
-                on_ack=_nothing,
-                on_reject=_nothing,
-                app=app,
-                hostname=consumer.hostname,
-                eventer=consumer.event_dispatcher,
-                task=task,
-                connection_errors=consumer.connection_errors,
-                body=message.body,
-                headers=message.headers,
-                decoded=False,
-                utc=True,
-            )
-            if request.revoked():
-                return None
-            signals.task_received.send(sender=consumer, request=request)
-            task_reserved(request)
-            for callback in callbacks:
-                callback(request)
-            consumer.on_task_request(request)
-            return request
-
-        slot = _slot_of(message.headers)
-        if slot is None:
-            return begin()
-        LINES.enter(slot, begin, clock.monotonic())
+        slot, keys = _slot_of(message.headers), parse_keys(*message.payload[:2])
+        if slot is None or len(keys) != 1:
+            begin([message])
+        else:
+            # A pack is work enough by itself, and a time limit is kept for what the pool is given as one.
+            alone = keys[0][1] == 0 or any(message.headers.get("timelimit") or ())
+            LINES.enter(slot, message, clock.monotonic(), alone=alone)
         return None
 
+    LINES.serve(begin)
     return handle
+
+
+def _together(messages: list[Any]) -> Any:
+    """The body of one request for the runs of several messages: one argument, the list of theirs."""
+    runs = [message.payload[0] for message in messages]
+    return ([runs], {}, {})
 
 
 def _nothing(*args: Any, **kwargs: Any) -> None:

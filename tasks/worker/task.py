@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from typing import Any
+from uuid import UUID
 
 import structlog
 from billiard.exceptions import SoftTimeLimitExceeded
@@ -13,7 +14,7 @@ from celery import Task, shared_task
 
 from jobsplatform.kernel import clock, db
 from tasks import finish, pack, run
-from tasks.worker.inflight import parse_key, sender_of
+from tasks.worker.inflight import RunKey, parse_keys, sender_of
 from tasks.worker.sender import TASK_NAME
 
 log = structlog.get_logger("jobsplatform.worker")
@@ -36,19 +37,24 @@ class RunTask(Task):
 @shared_task(bind=True, base=RunTask, name=TASK_NAME)
 def run_job(self: Task, *args: Any, **kwargs: Any) -> None:
     """Run the job that ``args`` (job id, lease) name, if that lease still waits to be started; or the jobs of a
-    pack (pack, 0).
+    pack (pack, 0); or each of a list of such, in turn.
 
     A forged, late or repeated message does nothing but write one line.
     """
-    key, worker_id = parse_key(args, kwargs), sender_of(self.request.headers or self.request)
-    if key is None or worker_id is None:
+    keys, worker_id = parse_keys(args, kwargs), sender_of(self.request.headers or self.request)
+    if not keys or worker_id is None:
         log.warning("message.refused", text="a run message that names no job, lease and worker was dropped")
         return
-    job_id, lease = key
     processes = not self.request.is_eager and _in_pool_process()
     if processes:
         _let_terminate_kill()
-    db.close_stale()
+    for key in keys:
+        db.close_stale()
+        _do(key, worker_id, processes)
+
+
+def _do(key: RunKey, worker_id: UUID, processes: bool) -> None:
+    job_id, lease = key
     if lease == 0:
         pack.run_pack(job_id, worker_id, can_kill=processes)
         return

@@ -11,7 +11,7 @@ from jobsplatform.kernel import clock
 from jobsplatform.kernel.loop import Loop
 from tasks import finish
 from tasks.models import Job
-from tasks.states import State
+from tasks.states import IN_FLIGHT, State
 from tasks.worker import inflight
 from tasks.worker.incarnation import Incarnation
 from tasks.worker.inflight import RunKey
@@ -83,6 +83,6 @@ def write(loss: Loss) -> None:
         finish.lost_pack(job_id, loss.reason, now)
     elif loss.how is How.TIMED_OUT:
         finish.timed_out(job_id, lease, now, loss.reason)
-    else:
+    elif Job.objects.filter(id=job_id, lease=lease, state__in=sorted(IN_FLIGHT)).exists():
         # What cannot be pinned on the job counts against the larger budget.
         finish.lost(job_id, lease, whole_worker=loss.how is How.UNCLEAR, reason=loss.reason, now=now)

@@ -1,4 +1,4 @@
-"""Single messages that take turns in one slot of a worker."""
+"""Messages that take turns in one slot of a worker."""
 
 from __future__ import annotations
 
@@ -7,24 +7,22 @@ from uuid import UUID
 
 import pytest
 
-from tasks.worker.lines import FEW, Begin, Lines
+from tasks.worker.lines import Lines
 
 SLOT, OTHER = UUID(int=1), UUID(int=2)
 
 
 class Pool:
-    """Remembers what began; the request of a message is its name."""
+    """Remembers what began together; the request of messages is their names."""
 
     def __init__(self) -> None:
         self.begun: list[str] = []
         self.woken = 0
 
-    def message(self, name: str, *, comes_to_nothing: bool = False) -> Begin:
-        def begin() -> str | None:
-            self.begun.append(name)
-            return None if comes_to_nothing else name
-
-        return begin
+    def begin(self, messages: list[str]) -> str | None:
+        names = "".join(messages)
+        self.begun.append(names)
+        return None if "revoked" in messages else names
 
     def wake(self) -> None:
         self.woken += 1
@@ -37,30 +35,42 @@ def pool() -> Pool:
 
 @pytest.fixture
 def lines(pool: Pool) -> Lines:
-    return Lines(pool.wake)
+    return Lines(pool.wake, pool.begin)
 
 
 @pytest.fixture
-def send(lines: Lines, pool: Pool) -> Callable[..., None]:
-    def send(*names: str, slot: UUID = SLOT, packed: bool = False) -> None:
+def send(lines: Lines) -> Callable[..., None]:
+    def send(*names: str, slot: UUID = SLOT, alone: bool = False) -> None:
         for _ in names:
-            lines.sent(slot, "default", packed=packed)
+            lines.sent(slot, "default")
         for name in names:
-            lines.enter(slot, pool.message(name), 0.0)
+            lines.enter(slot, name, 0.0, alone=alone)
 
     return send
 
 
-def test_one_begins_when_the_one_before_it_has_ended(
+def test_those_that_wait_begin_together_when_the_one_before_them_has_ended(
     lines: Lines, pool: Pool, send: Callable[..., None]
 ) -> None:
     send("a", "b", "c")
     assert pool.begun == ["a"]
-    lines.leave(SLOT)
-    assert pool.begun == ["a", "b"]
-    lines.leave(SLOT)
-    lines.leave(SLOT)
-    assert pool.begun == ["a", "b", "c"]
+    lines.leave(SLOT, 0.0)
+    assert pool.begun == ["a", "bc"]
+    send("d")
+    assert pool.begun == ["a", "bc"]
+    lines.leave(SLOT, 0.0)
+    assert pool.begun == ["a", "bc", "d"]
+
+
+def test_those_that_must_be_alone_begin_one_by_one(
+    lines: Lines, pool: Pool, send: Callable[..., None]
+) -> None:
+    send("a")
+    send("b", "c", alone=True)
+    send("d", "e")
+    for _ in range(4):
+        lines.leave(SLOT, 0.0)
+    assert pool.begun == ["a", "b", "c", "de"]
 
 
 def test_slots_do_not_wait_for_each_other(lines: Lines, pool: Pool, send: Callable[..., None]) -> None:
@@ -68,50 +78,45 @@ def test_slots_do_not_wait_for_each_other(lines: Lines, pool: Pool, send: Callab
     send("x", slot=OTHER)
     assert pool.begun == ["a", "x"]
     assert lines.turning() == {SLOT, OTHER}
-    lines.leave(OTHER)
+    lines.leave(OTHER, 0.0)
     assert lines.turning() == {SLOT}
 
 
-def test_a_message_that_comes_to_nothing_lets_the_next_begin(lines: Lines, pool: Pool) -> None:
-    lines.enter(SLOT, pool.message("revoked", comes_to_nothing=True), 0.0)
-    lines.enter(SLOT, pool.message("a"), 0.0)
-    assert pool.begun == ["revoked", "a"]
-
-
-def test_a_line_is_short_while_few_are_left_and_says_so_once(
+def test_a_message_that_comes_to_nothing_lets_the_next_begin(
     lines: Lines, pool: Pool, send: Callable[..., None]
 ) -> None:
-    send(*map(str, range(FEW + 2)))
-    assert lines.short() == []
-    lines.leave(SLOT)
+    send("revoked", "a")
+    assert pool.begun == ["revoked", "a"]
+    lines.leave(SLOT, 0.0)
+    assert lines.turning() == set()
+
+
+def test_a_line_is_short_while_none_is_on_its_way_behind_those_that_run(
+    lines: Lines, pool: Pool, send: Callable[..., None]
+) -> None:
+    send("a", "b", "c")
     assert (lines.short(), pool.woken) == ([], 0)
-    lines.leave(SLOT)
+    lines.leave(SLOT, 0.0)
     assert (lines.short(), pool.woken) == ([("default", SLOT)], 1)
-    lines.leave(SLOT)
-    assert (lines.short(), pool.woken) == ([("default", SLOT)], 1)
-
-
-def test_a_pack_that_runs_alone_is_a_short_line(lines: Lines, send: Callable[..., None]) -> None:
-    send("a", "b", packed=True)
-    assert lines.short() == []
-    lines.leave(SLOT)
-    assert lines.short() == [("default", SLOT)]
+    lines.sent(SLOT, "default")
+    assert lines.short() == [], "one is on its way"
 
 
 def test_an_empty_line_is_forgotten_and_wakes_the_dispatcher(
     lines: Lines, pool: Pool, send: Callable[..., None]
 ) -> None:
-    send("a", packed=True)
-    lines.leave(SLOT)
-    assert (lines.short(), pool.woken) == ([], 1)
-    lines.leave(SLOT)  # told twice
+    send("a")
+    woken = pool.woken
+    lines.leave(SLOT, 0.0)
+    assert (lines.short(), pool.woken) == ([], woken + 1)
+    lines.leave(SLOT, 0.0)  # told twice
     send("b")
     assert pool.begun == ["a", "b"]
 
 
-def test_what_could_not_be_sent_is_not_counted(lines: Lines) -> None:
-    lines.sent(SLOT, "default", packed=True)
-    lines.sent(SLOT, "default", packed=True)
+def test_what_could_not_be_sent_is_not_counted(lines: Lines, send: Callable[..., None]) -> None:
+    send("a")
+    lines.sent(SLOT, "default")
     assert lines.short() == []
     lines.unsent(SLOT)
     assert lines.short() == [("default", SLOT)]
@@ -126,8 +131,9 @@ def test_those_behind_a_long_run_are_seen_and_dropped(
     assert lines.slow(before=1.0) == [SLOT]
     lines.drop(SLOT)
     assert lines.slow(before=1.0) == []
-    lines.leave(SLOT)
+    lines.leave(SLOT, 0.0)
     assert pool.begun == ["long", "alone"]
+    assert lines.turning() == {OTHER}
 
 
 def test_a_run_that_ended_without_a_word_does_not_hold_up_its_slot(
@@ -141,5 +147,7 @@ def test_a_run_that_ended_without_a_word_does_not_hold_up_its_slot(
 
 
 def test_a_message_nobody_here_sent_begins_as_well(lines: Lines, pool: Pool) -> None:
-    lines.enter(SLOT, pool.message("from an earlier life"), 0.0)
+    lines.enter(SLOT, "from an earlier life", 0.0, alone=False)
     assert pool.begun == ["from an earlier life"]
+    lines.leave(SLOT, 0.0)
+    assert lines.turning() == set()

@@ -12,7 +12,7 @@ from jobsplatform.celery import settings_of, transport_options
 from jobsplatform.kernel import config
 from jobsplatform.kernel.ids import uuid7
 from tasks.heartbeat import Trust
-from tasks.worker.inflight import key_of, parse_key, sender_of
+from tasks.worker.inflight import key_of, parse_keys, sender_of
 from tasks.worker.losses import How, Loss, Losses
 from tasks.worker.sender import WORKER_HEADER
 from tasks.worker.watchdog import Appetite
@@ -132,11 +132,16 @@ def test_what_we_end_ourselves_is_no_loss() -> None:
 
 
 def test_a_message_names_a_run() -> None:
-    assert parse_key([str(KEY[0]), 3], {}) == KEY
+    assert parse_keys([str(KEY[0]), 3], {}) == [KEY]
+
+
+def test_what_a_process_is_to_do_in_turn_names_several() -> None:
+    other = uuid7()
+    assert parse_keys([[[str(KEY[0]), 3], [str(other), 1]]], {}) == [KEY, (other, 1)]
 
 
 def test_a_message_of_a_pack_has_no_lease() -> None:
-    assert parse_key([str(KEY[0]), 0], {}) == (KEY[0], 0) == key_of(KEY[0], 0, KEY[0])
+    assert parse_keys([str(KEY[0]), 0], {}) == [(KEY[0], 0)] == [key_of(KEY[0], 0, KEY[0])]
     assert key_of(*KEY, None) == KEY
 
 
@@ -145,14 +150,15 @@ def test_a_message_of_a_pack_has_no_lease() -> None:
     [
         None, "ab", [], [str(KEY[0])], [str(KEY[0]), "3"], [str(KEY[0]), True], [str(KEY[0]), -1],
         [str(KEY[0]), 2**63], [str(KEY[0]), 1.0], ["x", 1], [KEY[0], 1], [None, 1], [str(KEY[0]), 1, 2],
+        [[]], [[[str(KEY[0]), 3], None]], [[[str(KEY[0]), 3], ["x", 1]]], [[[[str(KEY[0]), 3]]]], [{}],
     ],
 )  # fmt: skip
 def test_anything_else_names_none(args: object) -> None:
-    assert parse_key(args, {}) is None
+    assert parse_keys(args, {}) == []
 
 
 def test_keywords_name_none() -> None:
-    assert parse_key([str(KEY[0]), 3], {"lease": 4}) is None
+    assert parse_keys([str(KEY[0]), 3], {"lease": 4}) == []
 
 
 def test_the_sender_is_read_from_the_header() -> None:
