@@ -23,6 +23,9 @@ ENTRY = "CHAOS_ENTRY"
 
 WEB_SECONDS = 0.5
 
+STEADY = "steady"
+"""A worker that no fault strikes, with a queue of its own that has its name: a soak looks how large it is."""
+
 ODD = "odd"
 """A queue of its own, for workers that see the world wrongly."""
 
@@ -45,6 +48,7 @@ KINDS = {
     "b": Kind(),
     "big": Kind(slots=20),
     "deaf": Kind(proxied=True, watchdog=5, entry="timeout=2"),
+    STEADY: Kind(queue=STEADY),
     "fast": Kind(slots=2, entry="five again clock=600", queue=ODD),
     "slow": Kind(slots=2, entry="five again clock=-600", queue=ODD),
 }
@@ -53,9 +57,10 @@ KINDS = {
 
 class Fleet:
     """Workers by name, and one web process; the workers end with the fleet. ``everywhere``: what ``chaos.entry``
-    changes in every worker."""
+    changes in every worker. ``always``: workers that run whatever a fault needs."""
 
-    def __init__(self, servers: Servers, web: Web, everywhere: str = "") -> None:
+    def __init__(self, servers: Servers, web: Web, everywhere: str = "", always: Iterable[str] = ()) -> None:
+        self.always = frozenset(always)
         self._servers = servers
         self._everywhere = everywhere
         self._count = 0
@@ -93,7 +98,7 @@ class Fleet:
 
     def muster(self, names: Iterable[str]) -> None:
         """Let exactly these workers run, and be ready. One that has ended is started anew."""
-        wanted = set(names)
+        wanted = set(names) | self.always
         for name in [name for name, worker in self.workers.items() if worker.process.poll() is not None]:
             self.kill(name)
         launched = [self.launch(name) for name in sorted(wanted - self.workers.keys())]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from jobsplatform.kernel import clock, config
 from tasks import finish, finish_many, pack, rescue, run, transitions
@@ -14,13 +15,21 @@ from tasks.outcomes import Ending
 from tasks.sql import writes
 from tasks.states import State
 
-LEASE_CHECK = "AND j.lease = v.lease"
-
 
 def no_lease_check() -> None:
-    """A run's end is written whoever holds the lease by now. Raises AssertionError where the check is not."""
-    assert LEASE_CHECK in writes._COMPLETE, "the lease check is not where it was: nothing would be planted"
-    writes._COMPLETE = writes._COMPLETE.replace(LEASE_CHECK, "")
+    """A run's end is written whoever holds the lease by now: each is written under the lease that the row has."""
+    complete = writes.complete
+
+    def complete_anyway(runs: Sequence[Any], *more: Any) -> Any:
+        leases = leases_of([run.job_id for run in runs])
+        return complete([run._replace(lease=leases.get(run.job_id, run.lease)) for run in runs], *more)
+
+    writes.complete = complete_anyway  # type: ignore[assignment]
+
+
+def leases_of(job_ids: Sequence[UUID]) -> dict[UUID, int]:
+    """The leases of these jobs as they are now."""
+    return dict(Job.objects.filter(id__in=job_ids).values_list("id", "lease"))
 
 
 def rescue_by_age() -> None:

@@ -6,7 +6,7 @@ import random
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from types import TracebackType
 from typing import Self
 
@@ -16,7 +16,7 @@ from django.db import connections
 from chaos.errors import CannotRun
 from chaos.faults.base import Fault
 from chaos.faults.every import FAULTS
-from chaos.fleet import Fleet, Web
+from chaos.fleet import STEADY, Fleet, Web
 from chaos.planted import BUGS
 from chaos.platform import Servers
 from chaos.result import Result, line
@@ -25,17 +25,22 @@ from tasks.models import Job
 
 Say = Callable[[str], None]
 
+PLANTED_PATIENCE = 25.0
+"""Seconds: with a bug in the workers much never comes, and waiting for it shows nothing more."""
+
 
 class Platform:
-    """One platform and its workers, as a context manager. Raises CannotRun when it does not start."""
+    """One platform and its workers, as a context manager. Raises CannotRun when it does not start. ``steady``: with a
+    worker that no fault strikes, and jobs for it all the time."""
 
-    def __init__(self, servers: Servers, seed: int, say: Say) -> None:
+    def __init__(self, servers: Servers, seed: int, say: Say, *, steady: bool = False) -> None:
+        self._always = (STEADY,) if steady else ()
         self._servers, self._seed, self._say = servers, seed, say
         self._held = ExitStack()
 
     def __enter__(self) -> Self:
         self.web = self._held.enter_context(running_web(self._servers))
-        self.workers = Fleet(self._servers, self.web)
+        self.workers = Fleet(self._servers, self.web, always=self._always)
         self._held.callback(self.workers.close)
         return self
 
@@ -49,9 +54,15 @@ class Platform:
         result = self._struck(self.workers, fault_named(name), number)
         if not result.holds:
             # What one fault has broken shall not break the next.
-            self.workers.close()
+            for worker in self.workers.workers.keys() - self.workers.always:
+                self.workers.kill(worker)
             self._forget()
         return result
+
+    @property
+    def steady_pid(self) -> int:
+        """The process id of the worker that no fault strikes."""
+        return self.workers.workers[STEADY].pid
 
     def plant(self, name: str) -> Result:
         """The same with a bug in every worker: the fault that must catch it."""
@@ -86,9 +97,14 @@ class Platform:
         self._servers.ledger.forget()
         scene = Scene(name, self._servers, workers, random.Random(f"{self._seed}/{name}"))
         scene.problems += problems
+        if not keep:
+            scene.patience = PLANTED_PATIENCE
         began = time.monotonic()
         try:
-            fault.strike(scene)
+            with scene.flow(STEADY) if workers.always else nullcontext():
+                fault.strike(scene)
+            if workers.always:
+                scene.settle()
             scene.judge()
         except Exception as error:
             where = traceback.extract_tb(error.__traceback__)[-1]

@@ -40,12 +40,15 @@ class Scene:
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     began_at: datetime = field(default_factory=clock.now)
+    patience: float = 0.0
+    """Seconds that a broken promise may take to be told; 0: those of the scale."""
     jobs: int = 0
     runs: int = 0
 
     def __post_init__(self) -> None:
         self.accepted = Accepted(self.name)
         self.scale = self.servers.scale
+        self.patience = self.patience or self.scale.patience
         self.ledger = self.servers.ledger
         self._silent = len(self.fleet.web.silent)
 
@@ -69,9 +72,9 @@ class Scene:
     def until(self, predicate: Callable[[], T], what: str) -> T | None:
         """Wait for a condition; its answer. None, and a broken promise, when it does not come."""
         try:
-            return wait_until(lambda: _asked(predicate), self.scale.patience, every=0.05)
+            return wait_until(lambda: _asked(predicate), self.patience, every=0.05)
         except TimeoutError:
-            self.problems.append(f"{what}: not within {self.scale.patience:.0f} s")
+            self.problems.append(f"{what}: not within {self.patience:.0f} s")
             return None
 
     def fresh(self) -> None:

@@ -3,30 +3,71 @@
 from __future__ import annotations
 
 import argparse
-import os
-import platform as machines
+import json
 import random
 import secrets
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
 from pathlib import Path
-
-import psutil
+from typing import Any
 
 from chaos.errors import CannotRun
-from chaos.flat import Samples
+from chaos.flat import Samples, Trend
+from chaos.machine import describe
 from chaos.platform import Servers, end_in_good_order
+from chaos.result import Result
 from chaos.scale import Scale
 from tests.services import ServerError
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "chaos.md"
+JSON = ROOT / "var" / "soak.json"
 BEGIN, END = "<!-- soak -->", "<!-- /soak -->"
 FLAT, BROKEN, WRONG_USE, UNREACHABLE = 0, 1, 2, 3
 MINUTES = 60.0
+
+
+@dataclass(slots=True)
+class Soak:
+    """What came of one."""
+
+    head: str
+    minutes: float = 0.0
+    results: list[Result] = field(default_factory=list)
+    trends: list[Trend] = field(default_factory=list)
+
+    @property
+    def holds(self) -> bool:
+        """Every promise held, and whatever could be measured did not grow."""
+        return all(result.holds for result in self.results) and all(trend.flat for trend in self.trends)
+
+    def text(self) -> str:
+        """For people."""
+        held, jobs = sum(result.holds for result in self.results), sum(one.jobs for one in self.results)
+        lines = [
+            self.head,
+            "",
+            f"{self.minutes:.0f} minutes, {len(self.results)} faults, {jobs:,} jobs, "
+            f"{sum(one.runs for one in self.results):,} runs; {held} of {len(self.results)} hold",
+        ]
+        broken = [f"- {one.name}: {problem}" for one in self.results for problem in one.problems]
+        lines += ["", *broken] if broken else []
+        lines += ["", *(f"- {trend}" for trend in self.trends)]
+        if not self.trends:
+            lines.append("Growth was not measured: too short for that.")
+        return "\n".join(lines)
+
+    def facts(self) -> dict[str, Any]:
+        """As JSON takes it."""
+        return {
+            "head": self.head,
+            "minutes": round(self.minutes, 1),
+            "holds": self.holds,
+            "faults": [result.facts() for result in self.results],
+            "trends": [trend.facts() for trend in self.trends],
+        }
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -43,73 +84,60 @@ def main(arguments: Sequence[str]) -> int:
     seed = options.seed if options.seed is not None else secrets.randbelow(1_000_000)
     end_in_good_order()
     scale = Scale(options.factor)
-    head = describe(scale, seed)
-    _say(head)
+    soaked = Soak(f"{describe(ROOT)}; {scale}; seed {seed}")
+    _say(soaked.head)
     try:
         with Servers(scale) as servers:
-            held, text = soak(servers, seed, options.minutes)
+            soak(servers, seed, options.minutes, soaked)
     except (ServerError, CannotRun) as error:
         print(f"./dev soak: {error}", file=sys.stderr)
         return UNREACHABLE
-    _say(f"\n{text}")
+    _say(f"\n{soaked.text()}")
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(json.dumps(soaked.facts(), indent=1) + "\n")
+    _say(f"\nwritten as {options.json}")
     if options.write:
-        write(f"{head}\n\n{text}")
-        _say(f"\nwritten into {PAGE.relative_to(ROOT)}")
-    return FLAT if held else BROKEN
+        write(soaked.text())
+        _say(f"written into {PAGE.relative_to(ROOT)}")
+    return FLAT if soaked.holds else BROKEN
 
 
-def soak(servers: Servers, seed: int, minutes: float) -> tuple[bool, str]:
-    """Strike at random until the time is up; whether all held and nothing grew, and the result in words."""
+def soak(servers: Servers, seed: int, minutes: float, soaked: Soak) -> None:
+    """Strike at random until the time is up. One worker and the web process are never struck themselves, and live
+    as long as the soak: they are what must not grow."""
+    # What follows needs Django, which works on the servers that have just been started.
+    from chaos.faults.base import Fault
     from chaos.faults.every import FAULTS
-    from chaos.run import Result, fleet, running_web, struck
+    from chaos.fleet import STEADY
+    from chaos.run import Platform
 
-    rng, samples, results = random.Random(seed), Samples(), list[Result]()
-    began = time.monotonic()
-    with running_web(servers) as web, fleet(servers, web) as workers:
-        while time.monotonic() - began < minutes * 60:
-            fault = rng.choice(FAULTS)
-            results.append(struck(servers, workers, fault, seed, _say, len(results)))
-            workers.muster(["a", "b"])
-            processes = {name: worker.pid for name, worker in workers.workers.items()}
-            samples.take({**processes, "web": web.pid}, _connections(servers))
-    trends = samples.trends()
-    lines = [f"{(time.monotonic() - began) / 60:.0f} minutes, {len(results)} faults, "
-             f"{sum(r.jobs for r in results):,} jobs, {sum(r.runs for r in results):,} runs; "
-             f"{sum(r.holds for r in results)} of {len(results)} hold"]  # fmt: skip
-    lines += [f"- {r.fault.name}: {problem}" for r in results for problem in r.problems]
-    lines += ["", *(f"- {trend}" for trend in trends)]
-    if not trends:
-        lines.append("Growth was not measured: too short for that.")
-    return all(r.holds for r in results) and all(trend.flat for trend in trends), "\n".join(lines)
+    rng, samples, began = random.Random(seed), Samples(), time.monotonic()
+    coming: list[Fault] = []
+    with Platform(servers, seed, _say, steady=True) as platform:
+        while (at := time.monotonic() - began) < minutes * 60:
+            # In a new order each time: a soak that is long enough meets them all.
+            coming = coming or rng.sample(FAULTS, len(FAULTS))
+            soaked.results.append(platform.strike(coming.pop().name, len(soaked.results)))
+            at = time.monotonic() - began
+            processes = {STEADY: platform.steady_pid, "web": platform.web.pid}
+            samples.take(at, processes, _connections(servers))
+    soaked.minutes, soaked.trends = at / 60, samples.trends()
 
 
-def _connections(servers: Servers) -> int:
-    """Sessions of the platform, ours left out."""
+def _connections(servers: Servers) -> dict[str, int]:
+    """Of the platform, ours left out."""
     import psycopg
 
     with psycopg.connect(servers.postgres.url_of("postgres"), autocommit=True) as session:
         row = session.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND datname <> 'postgres'"
         ).fetchone()
-    return int(row[0]) if row else 0
-
-
-def describe(scale: Scale, seed: int) -> str:
-    """When, where and what, in one line."""
-    return (
-        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC; JobsPlatform {_revision()}; {psutil.cpu_count()} cores, "
-        f"{psutil.virtual_memory().total / 2**30:.0f} GiB, {machines.system()} {machines.machine()}, "
-        f"Python {machines.python_version()}; load before: {os.getloadavg()[0]:.2f}; {scale}; seed {seed}"
-    )
-
-
-def _revision() -> str:
-    command = ["git", "describe", "--always", "--dirty"]
+    client = servers.redis.client()
     try:
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    except OSError:
-        return "of unknown revision"
-    return done.stdout.strip() or "of unknown revision"
+        clients = int(client.info("clients")["connected_clients"]) - 1
+    finally:
+        client.close()
+    return {"PostgreSQL": int(row[0]) if row else 0, "Redis": clients}
 
 
 def write(text: str) -> None:
@@ -129,6 +157,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--minutes", type=float, default=MINUTES, help=f"how long (default: {MINUTES:g})")
     parser.add_argument("--seed", type=int, help="of what is chosen at random (default: a new one)")
     parser.add_argument("--factor", type=float, default=1.0, help="of all times (default: 1, as shipped)")
+    parser.add_argument("--json", type=Path, default=JSON, help="where the figures go (default: %(default)s)")
     parser.add_argument(
         "--no-write", dest="write", action="store_false", help="leave the page as it is, only print"
     )

@@ -21,8 +21,10 @@ def kill_children(scene: Scene) -> None:
     with scene.flow():
         for _ in range(4):
             victims.append(scene.accepted.one("polite", seconds=scene.scale(VICTIM)))
-            if pid := scene.until(lambda: busy_child(scene, victims[-1]), "a process works on the job"):
-                os.kill(pid, signal.SIGKILL)
+            pid = scene.until(lambda: busy_child(scene, victims[-1]), "a process works on the job")
+            if pid is None:
+                break
+            os.kill(pid, signal.SIGKILL)
             scene.rest(1)
     scene.settle()
     again = sum(len(runs) > 1 for runs in scene.ledger.runs({str(job_id) for job_id in victims}).values())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 
 from chaos import __main__ as command
@@ -10,6 +12,9 @@ from chaos.errors import CannotRun
 from chaos.faults.every import FAULTS
 from chaos.planted import BUGS
 from chaos.result import Result
+from tasks import transitions
+from tasks.sql.writes import Completed
+from tests.chaos.story import at
 from tests.services import ServerError
 
 NAMES = [fault.name for fault in FAULTS]
@@ -96,13 +101,16 @@ def test_a_bug_is_caught_by_its_own_sign_and_missed_without(
     assert said.err == f"again: ./dev chaos --planted --only {name} --seed 7\n"
 
 
-def test_the_lease_check_is_where_it_is_planted_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = planted.writes._COMPLETE
-    monkeypatch.setattr(planted.writes, "_COMPLETE", whole)
-    assert planted.LEASE_CHECK in whole
+def test_without_a_lease_check_an_end_is_written_under_the_lease_of_the_row(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written: list[Completed] = []
+    monkeypatch.setattr(planted.writes, "complete", lambda runs, *_: written.extend(runs))
+    monkeypatch.setattr(planted, "leases_of", lambda ids: dict.fromkeys(ids, 2))
     planted.no_lease_check()
-    with pytest.raises(AssertionError, match="nothing would be planted"):
-        planted.no_lease_check()
+    late = Completed(UUID(int=1), 1, None, None, at(1), at(2))
+    transitions.complete_many([late], None, None, "a@here")
+    assert [run.lease for run in written] == [2]
 
 
 @pytest.mark.parametrize("arguments", [["--minutes", "0"], ["--minutes", "-1"], ["--factor", "2"]])
