@@ -21,6 +21,9 @@ WRITE_SECONDS = 1.0
 READ_SECONDS = 2.0
 MEMORY_RUNS = 200
 """About so many last runs decide the mean."""
+SLOWER = 3.0
+"""Runs that took so many times the mean are no chance: what was known before counts no more. Too large packs cost
+those who wait behind them, too small ones only a few messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +69,17 @@ ON CONFLICT (handler_key) DO UPDATE SET
     runs = tasks_typepace.runs + excluded.runs,
     mean_seconds = tasks_typepace.mean_seconds
         + (excluded.mean_seconds - tasks_typepace.mean_seconds)
-        * excluded.runs / (excluded.runs + CASE WHEN tasks_typepace.runs < %s THEN tasks_typepace.runs ELSE %s END)
+        * excluded.runs / (excluded.runs + CASE
+            WHEN excluded.mean_seconds > tasks_typepace.mean_seconds * %s THEN 0
+            WHEN tasks_typepace.runs < %s THEN tasks_typepace.runs ELSE %s END)
 """
 
 
 def write(handler_key: str, runs: int, mean_seconds: float) -> None:
-    """Take ``runs`` runs of ``mean_seconds`` each into the mean of their type."""
+    """Take ``runs`` runs of ``mean_seconds`` each into the mean of their type, or in its place when it is clearly
+    slower."""
     with connection.cursor() as cursor:
-        cursor.execute(_UPSERT, [handler_key, runs, float(mean_seconds), MEMORY_RUNS, MEMORY_RUNS])
+        cursor.execute(_UPSERT, [handler_key, runs, float(mean_seconds), SLOWER, MEMORY_RUNS, MEMORY_RUNS])
 
 
 _watches: dict[int, Stopwatch] = {}

@@ -32,6 +32,7 @@ DEADLOCK = "40P01"
 DEADLOCK_ATTEMPTS = 6
 
 
+@functools.cache
 def is_postgres(alias: str = DEFAULT_DB_ALIAS) -> bool:
     """Is this database PostgreSQL (else SQLite)?"""
     return connections[alias].vendor == "postgresql"

@@ -90,7 +90,7 @@ def _uuid(value: UUID | None) -> Any:
 
 
 def _time(value: datetime | None) -> Any:
-    return connection.ops.adapt_datetimefield_value(value)
+    return value if is_postgres() else connection.ops.adapt_datetimefield_value(value)
 
 
 def _skip_locked() -> str:

@@ -383,11 +383,24 @@ def test_cancel_by_filter_reaches_the_packed(jobs: HandPlatform, short: Function
     assert set(Job.objects.values_list("state", flat=True)) == {"cancelled"}
 
 
+def test_a_clear_slow_down_counts_from_the_very_next_sample(jobs: HandPlatform) -> None:
+    pace.write(":a", 1_000_000, 0.001)
+    assert pace.of(":a").is_short
+    pace.write(":a", 5, 0.1)
+    pace.forget()
+    slow = pace.of(":a")
+    assert slow.mean == pytest.approx(0.1) and not slow.is_short
+    for _ in range(3):  # and back again, by many runs
+        pace.write(":a", 1000, 0.001)
+    pace.forget()
+    assert pace.of(":a").is_short
+
+
 def test_the_pace_of_a_type_is_a_running_mean(jobs: HandPlatform) -> None:
     pace.write(":a", 10, 0.1)
-    pace.write(":a", 10, 0.3)
+    pace.write(":a", 10, 0.2)
     row = TypePace.objects.get()
-    assert row.runs == 20 and abs(row.mean_seconds - 0.2) < 1e-9
+    assert row.runs == 20 and abs(row.mean_seconds - 0.15) < 1e-9
     pace.write(":a", 1_000_000, 0.5)
     assert TypePace.objects.get().mean_seconds > 0.49, "the newest decide"
 
