@@ -19,7 +19,7 @@ from django.db.models.base import ModelState
 
 from tasks.json_values import StoredJSON
 from tasks.models import Job
-from tasks.sql.values import time_in, time_out, uuid_in, uuid_out
+from tasks.sql.values import time_out, uuid_in, uuid_out
 
 if TYPE_CHECKING:
     from tasks.sql.writes import Completed
@@ -88,10 +88,10 @@ def complete(
     runs: Sequence[Completed], keep: timedelta | None, worker_id: UUID | None, worker: str
 ) -> set[UUID]:
     """As ``writes.complete``; the rows and their attempts in one transaction."""
-    rows = {}
+    rows, instant = {}, connection.ops.adapt_datetimefield_value
     for run in runs:
-        purge_at = time_in(run.ended_at + keep) if keep is not None else None
-        started, ended = time_in(run.started_at), time_in(run.ended_at)
+        purge_at = instant(run.ended_at + keep) if keep is not None else None
+        started, ended = instant(run.started_at), instant(run.ended_at)
         rows[run.job_id.hex] = [run.job_id.hex, run.lease, run.result, run.counted, started, ended, purge_at]
     with _one_transaction(), connection.cursor() as cursor:
         cursor.execute(_COMPLETE, [json.dumps(list(rows.values()))])
