@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -76,7 +76,9 @@ class Lanes:
                 cwd=ROOT,
             )
             self._processes.append(process)
-        guard = Guard(process.pid, Path(os.devnull))
+        # The guard removes the folder that it is given, with the process; this one is its own and empty.
+        folder = Path(tempfile.mkdtemp(prefix="jp-lane-"))
+        guard = Guard(process.pid, folder)
         assert process.stdin is not None and process.stdout is not None
         kind: object = None
         for text in process.stdout:
@@ -91,6 +93,7 @@ class Lanes:
         process.stdout.read()
         process.wait()
         guard.release()
+        folder.rmdir()
 
     def _take(self, message: dict[str, Any], kind: object) -> tuple[object, str | None]:
         """Take note of a lane's message; the kind of its next order, and the order if it waits for one."""
