@@ -52,6 +52,7 @@ def whole_suite() -> list[Run]:
     """The runs, the longest first."""
     return [
         Run("flows and browser", ("tests/flows", "tests/browser"), "postgres"),
+        Run("under fire", ("tests/chaos",), "sqlite"),
         Run("database on PostgreSQL", ("tests/database",), "postgres"),
         Run("database on SQLite", ("tests/database",), "sqlite"),
         Run("pure and ground", ("tests/pure", "tests/ground"), "sqlite"),
