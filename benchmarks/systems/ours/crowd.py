@@ -135,7 +135,8 @@ class Crowd:
         """What was claimed is done, but for the job that holds the key; how many that were."""
         with self._connection.cursor() as cursor:
             cursor.execute(
-                "UPDATE tasks_job SET state = 'completed', finished_at = now(), worker_id = NULL, pack = NULL "
+                "UPDATE tasks_job SET state = 'completed', finished_at = now(), worker_id = NULL, pack = NULL, "
+                "slot = NULL "
                 "WHERE state = 'dispatched' AND worker_id = %s AND concurrency_key = ''",
                 [self._worker],
             )
