@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from celery.exceptions import SoftTimeLimitExceeded
-from django.db import DEFAULT_DB_ALIAS, connections
 
 from jobsplatform.kernel import clock, config
 from jobsplatform.kernel.db import close_broken, holds_transaction, is_sound, opened_here
@@ -53,7 +52,7 @@ def execute(handler: JobHandler, context: JobContext, *, continuing: bool) -> En
     No exception of the handler escapes. Only the SystemExit by which the pool ends this process does: its
     parent writes what became of the run.
     """
-    began, default = clock.monotonic(), connections[DEFAULT_DB_ALIAS]
+    began, default = clock.monotonic(), opened_here()[0]
     inside = holds_transaction(default)
     try:
         ending = _attempt(handler, context, continuing)

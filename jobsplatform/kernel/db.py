@@ -140,10 +140,11 @@ def closing_broken_connection(alias: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
 
 
 def opened_here() -> list[BaseDatabaseWrapper]:
-    """The connections that this thread has, open or not."""
+    """The connections that this thread has, open or not; the default one comes first."""
+    default = connections[DEFAULT_DB_ALIAS]
     if len(connections.settings) == 1:  # nearly always; asking Django for all costs thrice as much
-        return [connections[DEFAULT_DB_ALIAS]]
-    return connections.all(initialized_only=True)
+        return [default]
+    return [default, *(c for c in connections.all(initialized_only=True) if c is not default)]
 
 
 def is_sound(connection: BaseDatabaseWrapper) -> bool:

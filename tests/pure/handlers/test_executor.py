@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -39,15 +40,13 @@ def own_registry() -> Iterator[None]:
         yield
 
 
-class NoConnections:
-    def all(self, initialized_only: bool) -> list[Any]:
-        return []
-
-
 @pytest.fixture(autouse=True)
 def no_database(monkeypatch: pytest.MonkeyPatch) -> None:
     """Connections that other tests left open are none of a pure test's business."""
-    monkeypatch.setattr(executor, "connections", NoConnections())
+    sound = SimpleNamespace(
+        in_atomic_block=False, errors_occurred=False, autocommit=True, settings_dict={"AUTOCOMMIT": True}
+    )
+    monkeypatch.setattr(executor, "opened_here", lambda: [sound])
 
 
 def handler_of(function: Callable[..., Any], **options: Any) -> FunctionHandler[..., Any]:
