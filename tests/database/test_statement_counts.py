@@ -15,6 +15,7 @@ from tasks.handlers import FunctionHandler, job
 from tasks.models import Job
 from tasks.requests import JobRequest
 from tasks.sql import claim as sql
+from tasks.sql import writes
 
 pytestmark = pytest.mark.postgres
 
@@ -85,3 +86,16 @@ def test_the_claim_walks_its_own_index(jobs: HandPlatform, plain: FunctionHandle
     assert "job_claim" in groups and "Seq Scan on tasks_job" not in groups, groups
     one = _plan(sql._ONE_GROUP, ["default", ":count.plain", 100, 8])
     assert "job_claim" in one and "Seq Scan" not in one and "Sort" not in one, one
+
+
+def test_an_end_is_found_by_its_id_however_rare_running_jobs_are(
+    jobs: HandPlatform, plain: FunctionHandler
+) -> None:
+    """By their state the planner would walk all that ran since the last vacuum, for each job of a part."""
+    submit.submit_many([JobRequest("count.plain", {"n": n}) for n in range(3000)])
+    ids = Job.objects.values_list("id", flat=True)[:50]
+    part = "{" + ",".join(one.hex for one in ids) + "}"
+    ones, nulls = "{" + ",".join(["1"] * 50) + "}", "{" + ",".join(["NULL"] * 50) + "}"
+    times = "{" + ",".join([jobs.clock.now().isoformat()] * 50) + "}"
+    plan = _plan(writes._COMPLETE, [part, ones, nulls, nulls, times, times, None, None, "w"])
+    assert not [name for name in ("job_by_state", "job_in_flight", "job_owner") if name in plan], plan
