@@ -39,7 +39,7 @@ ASIDE = Metric(
     "longest round while those of the busy key are set aside",
     "ms",
     "lower",
-    "the longest dispatch round, with all that it does, from the first to the last that finds such rows",
+    "the longest of the first 40 dispatch rounds that find such rows, with all that a round does",
 )
 
 
