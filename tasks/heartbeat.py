@@ -108,6 +108,10 @@ class Heartbeat(Loop):
         seconds = config.get().tasks.heartbeat_seconds
         return min(seconds, BUSY_PAUSE_SECONDS) if self._busy else seconds
 
+    def longest_backoff(self) -> float:
+        """Never longer than from beat to beat: whoever is back a whole lease before us would take us for dead."""
+        return min(super().longest_backoff(), config.get().tasks.heartbeat_seconds)
+
     def failed(self, error: Exception) -> None:
         self._trust.missed()
 

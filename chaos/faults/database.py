@@ -95,9 +95,10 @@ def exhaust(scene: Scene) -> None:
     with scene.flow():
         scene.rest(2.5)
         take_all()
-        held[0].execute(OF_THE_PLATFORM.encode())
         until = time.monotonic() + scene.scale(20)
         while time.monotonic() < until:
+            # Whoever got one of the few that became free in between must not keep it.
+            held[0].execute(OF_THE_PLATFORM.encode())
             take_all()
             time.sleep(0.02)
         taken = len(held)

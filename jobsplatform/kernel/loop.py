@@ -49,6 +49,10 @@ class Loop:
         """How long to wait after a round without work."""
         return 1.0
 
+    def longest_backoff(self) -> float:
+        """The longest pause, in seconds, after rounds that failed."""
+        return MAX_BACKOFF_SECONDS
+
     def failed(self, error: Exception) -> None:
         """A step raised ``error``; a subclass may count it. Must not raise."""
 
@@ -108,7 +112,7 @@ class Loop:
         return 0.0 if found else self.wait_seconds()
 
     def _recover(self, error: Exception) -> float:
-        pause = min(MAX_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2 ** min(self._failures, 10))
+        pause = min(self.longest_backoff(), FIRST_BACKOFF_SECONDS * 2 ** min(self._failures, 10))
         self._failures += 1
         at = time.monotonic()
         if self._logged_at is None or at - self._logged_at >= LOG_EVERY_SECONDS:
