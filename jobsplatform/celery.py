@@ -88,7 +88,8 @@ def transport_options(broker_url: str) -> dict[str, Any]:
         "socket_connect_timeout": 4.0,
         "socket_keepalive": True,
         "health_check_interval": 15,
-        "retry_on_timeout": True,
+        # Only a client that never sends twice sends several messages in one go.
+        "retry_on_timeout": False,
     }
 
 

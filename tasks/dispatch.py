@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -75,10 +77,14 @@ class RoundResult:
 
 
 Send = Callable[[Claimed], None]
+Together = Callable[[], AbstractContextManager[Any]]
 
 
-def round(worker: WorkerView, send: Send, now: datetime) -> RoundResult:
-    """One round: what has come due, what was lost on the way, what may start now."""
+def round(worker: WorkerView, send: Send, now: datetime, together: Together = nullcontext) -> RoundResult:
+    """One round: what has come due, what was lost on the way, what may start now.
+
+    What is sent inside ``together`` may leave at its end, which then raises when it could not.
+    """
     settings = config.get().tasks
     late = now - timedelta(seconds=settings.resend_seconds)
     look = counts.look(worker.process_id, worker.queues, now, late)
@@ -86,29 +92,47 @@ def round(worker: WorkerView, send: Send, now: datetime) -> RoundResult:
     resent = resend_lost(worker, send, now) if look.late else 0
     waiting = look.claimable or due > 0
     choice = claim(worker, now) if waiting else Choice()
-    sent = [job for job in choice.won if _deliver(job, send, now)]
+    sent = _deliver_all(choice.won, send, now, together)
     more = due == _COME_DUE_BATCH or choice.parked > 0 or choice.picked >= settings.batch
-    return RoundResult(len(sent), resent, more, waiting)
+    return RoundResult(sent, resent, more, waiting)
+
+
+def _deliver_all(jobs: Sequence[Claimed], send: Send, now: datetime, together: Together) -> int:
+    if not jobs:
+        return 0
+    sent: list[Claimed] = []
+    try:
+        with together():
+            sent += [job for job in jobs if _deliver(job, send, now)]
+    except Exception as error:
+        for job in sent:
+            _take_back(job, error, now)
+        return 0
+    return len(sent)
 
 
 def _deliver(job: Claimed, send: Send, now: datetime) -> bool:
     try:
         send(job)
-    except Exception as error:  # the broker is away: the row is the truth, so the job simply waits again
-        if job.pack is not None:
-            transitions.hand_back_pack(job.pack, "message could not be sent", now)
-        if transitions.hand_back(job.job_id, job.lease, "message could not be sent", now):
-            logger.warning(
-                "job %s could not be sent (%s); it waits and will be sent again", job.job_id, error
-            )
+    except Exception as error:
+        _take_back(job, error, now)
         return False
     return True
+
+
+def _take_back(job: Claimed, error: Exception, now: datetime) -> None:
+    """The broker is away: the row is the truth, so the job simply waits again."""
+    if job.pack is not None:
+        transitions.hand_back_pack(job.pack, "message could not be sent", now)
+    if transitions.hand_back(job.job_id, job.lease, "message could not be sent", now):
+        logger.warning("job %s could not be sent (%s); it waits and will be sent again", job.job_id, error)
 
 
 def come_due(now: datetime) -> int:
     """Put jobs whose time has come into the claim's index."""
     rows = Job.objects.filter(state=State.PENDING, hold=Hold.LATER, due_at__lte=now).order_by("due_at")
-    if not rows.exists():
+    # In order: asked whether there is any at all, the planner reads the table.
+    if not rows.values_list("due_at")[:1]:
         return 0
     with transaction.atomic():
         ids = list(rows.select_for_update(skip_locked=True).values_list("id", flat=True)[:_COME_DUE_BATCH])

@@ -25,7 +25,7 @@ from tasks.states import IN_FLIGHT, Hold, Priority, State
 
 Key = tuple[str, str, str]  # tenant, app, concurrency key
 
-_PARK_BATCH = 5000
+_PARK_BATCH = 1000
 _NOBODY = UUID(int=0)
 _APART = "\x1f"  # no name may contain a control character
 

@@ -19,6 +19,7 @@ from tasks.models import TypePace
 
 WRITE_SECONDS = 1.0
 READ_SECONDS = 2.0
+UNKNOWN_SECONDS = 0.2
 MEMORY_RUNS = 200
 """About so many last runs decide the mean."""
 SLOWER = 3.0
@@ -46,6 +47,7 @@ class Stopwatch:
         self._lock = threading.Lock()
         self._sums: dict[str, tuple[int, float]] = {}
         self._written_at = float("-inf")
+        self._written: set[str] = set()
 
     def add(self, handler_key: str, seconds: float) -> None:
         """Add an ended run."""
@@ -54,12 +56,16 @@ class Stopwatch:
             self._sums[handler_key] = (runs + 1, total + seconds)
 
     def take_due(self) -> dict[str, tuple[int, float]]:
-        """What has come together, when it is time to write it; else nothing."""
+        """What has come together, when it is time to write it; else nothing. A type that this process has written
+        nothing of is due as soon as it would be known: a backlog of short jobs waits for that."""
         at = clock.monotonic()
         with self._lock:
-            if not self._sums or at - self._written_at < WRITE_SECONDS:
-                return {}
-            sums, self._sums, self._written_at = self._sums, {}, at
+            if self._sums and at - self._written_at >= WRITE_SECONDS:
+                sums, self._sums, self._written_at = self._sums, {}, at
+            else:
+                new = [k for k, (runs, _) in self._sums.items() if runs >= packing.KNOWN_RUNS]
+                sums = {key: self._sums.pop(key) for key in new if key not in self._written}
+            self._written.update(sums)
         return sums
 
 
@@ -110,11 +116,13 @@ _read: dict[str, tuple[float, Pace]] = {}
 
 
 def of(handler_key: str) -> Pace:
-    """What is known of the type, at most ``READ_SECONDS`` old."""
+    """What is known of the type, at most ``READ_SECONDS`` old; that it is not known is looked at sooner."""
     at = clock.monotonic()
     known = _read.get(handler_key)
-    if known is not None and at - known[0] < READ_SECONDS:
-        return known[1]
+    if known is not None:
+        read_at, pace = known
+        if at - read_at < (READ_SECONDS if pace.runs >= packing.KNOWN_RUNS else UNKNOWN_SECONDS):
+            return pace
     row = TypePace.objects.filter(handler_key=handler_key).first()
     pace = Pace(0, 0.0) if row is None else Pace(row.runs, row.mean_seconds)
     _read[handler_key] = (at, pace)

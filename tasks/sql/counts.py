@@ -9,14 +9,15 @@ from uuid import UUID
 
 from django.db import connection
 
-from tasks.sql.values import marks, time_in, uuid_in, uuid_out
+from tasks.sql.values import time_in, uuid_in, uuid_out
 
 _LOOK = """
-SELECT EXISTS (SELECT 1 FROM tasks_job WHERE state = 'pending' AND hold = 'later' AND due_at <= %s),
+SELECT (SELECT min(due_at) FROM tasks_job WHERE state = 'pending' AND hold = 'later') <= %s,
     EXISTS (SELECT 1 FROM tasks_job WHERE state IN ('dispatched', 'running') AND worker_id = %s
         AND state = 'dispatched' AND dispatched_at <= %s),
-    EXISTS (SELECT 1 FROM tasks_job WHERE state = 'pending' AND hold = '' AND queue IN (@queues))
+    @claimable
 """
+_CLAIMABLE = "(SELECT min(handler_key) FROM tasks_job WHERE state = 'pending' AND hold = '' AND queue = %s) IS NOT NULL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Look:
 
 def look(worker_id: UUID, queues: Sequence[str], now: datetime, late_since: datetime) -> Look:
     """Look once, without a lock. ``late_since``: a message sent to this worker before it should have started."""
-    sql = _LOOK.replace("@queues", marks(len(queues)) or "NULL")
+    sql = _LOOK.replace("@claimable", " OR ".join([_CLAIMABLE] * len(queues)) or "NULL")
     with connection.cursor() as cursor:
         cursor.execute(sql, [time_in(now), uuid_in(worker_id), time_in(late_since), *queues])
         return Look(*map(bool, cursor.fetchone()))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from uuid import UUID
 
 from jobsplatform.kernel import clock, config
@@ -46,6 +47,7 @@ class Dispatcher(Loop):
         self._busy_threads = busy_threads
         self._waits = 0.0
         self._rests_until = 0.0
+        self._slots: list[UUID] = []  # of what was sent in this round
         LINES.listen(self.wake)
 
     def step(self) -> bool:
@@ -66,7 +68,9 @@ class Dispatcher(Loop):
             lines=LINES.short(),
             turning=LINES.turning(),
         )
-        result = dispatch.round(view, lambda claimed: self._send(claimed, process_id), clock.now())
+        result = dispatch.round(
+            view, lambda claimed: self._send(claimed, process_id), clock.now(), self._together
+        )
         if result.waiting and not result.claimed:
             self._rests_until = clock.monotonic() + FULL_GAP_SECONDS
         self._appetite.sent(result.resent, free=busy < view.concurrency, at=clock.monotonic())
@@ -87,10 +91,23 @@ class Dispatcher(Loop):
             self._sender.send(claimed, process_id)
             return
         LINES.sent(claimed.slot, claimed.queue)
+        self._slots.append(claimed.slot)
         try:
             self._sender.send(claimed, process_id)
         except BaseException:
+            self._slots.remove(claimed.slot)
             LINES.unsent(claimed.slot)
+            raise
+
+    @contextmanager
+    def _together(self) -> Iterator[None]:
+        self._slots = []
+        try:
+            with self._sender.together():
+                yield
+        except BaseException:
+            for slot in self._slots:
+                LINES.unsent(slot)
             raise
 
     def _keep_lines(self) -> None:
@@ -99,7 +116,7 @@ class Dispatcher(Loop):
         for slot in LINES.slow(at - LONG_SECONDS):
             dispatch.hand_back_line(slot, clock.now())
             LINES.drop(slot)
-        LINES.heal(set(inflight.held()) | set(inflight.active().values()))
+        LINES.heal(set(inflight.held()) | set(inflight.active().values()), at)
 
     def wait_seconds(self) -> float:
         return self._waits

@@ -14,6 +14,9 @@ Begin = Callable[[list[Any]], Any]
 """Hands messages to the pool, to be worked on one after the other by one process; returns Celery's request, or None
 when nothing came of it."""
 
+LOST_SECONDS = 60.0
+"""A message that has not come for so long was lost; its job has been sent again, elsewhere, long before."""
+
 
 @dataclass(slots=True)
 class Line:
@@ -25,6 +28,7 @@ class Line:
     busy: int = 0
     request: Any = None
     since: float = 0.0
+    idle_since: float | None = None
     waiting: deque[tuple[Any, bool]] = field(default_factory=deque)
 
     @property
@@ -63,7 +67,9 @@ class Lines:
     def sent(self, slot: UUID, queue: str) -> None:
         """A message is on its way to this slot."""
         with self._lock:
-            self._lines.setdefault(slot, Line(queue)).sent += 1
+            line = self._lines.setdefault(slot, Line(queue))
+            line.sent += 1
+            line.idle_since = None
 
     def unsent(self, slot: UUID) -> None:
         """It could not be sent after all."""
@@ -99,16 +105,24 @@ class Lines:
                 line.sent = line.busy = min(line.busy, 1)
                 self._forget_if_empty(slot, line)
 
-    def heal(self, held: Set[Any]) -> None:
-        """Go on where a run ended without a word; ``held``: the requests that Celery knows of."""
+    def heal(self, held: Set[Any], at: float) -> None:
+        """Go on where a run ended without a word, and forget messages that never came. ``held``: the requests that
+        Celery knows of; ``at``: monotonic now."""
         with self._lock:
             over = [
                 (slot, line.since)
                 for slot, line in self._lines.items()
                 if line.busy and line.request is not None and line.request not in held
             ]
-        for slot, at in over:
-            self.leave(slot, at)
+            for slot, line in list(self._lines.items()):
+                if line.busy or line.waiting:
+                    line.idle_since = None
+                elif line.idle_since is None:
+                    line.idle_since = at
+                elif at - line.idle_since >= LOST_SECONDS:
+                    del self._lines[slot]
+        for slot, since in over:
+            self.leave(slot, since)
 
     # -- the consumer's side -----------------------------------------------------------------------------
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
@@ -52,24 +54,47 @@ class Sender:
         self._app = app
         self._rests_until = 0.0
         self._away = False
+        self._producer: Any = None  # of the batch that is open
 
     def is_ready(self) -> bool:
         """False for a moment after a failure: claiming what cannot be sent would only shuffle rows."""
         return clock.monotonic() >= self._rests_until
 
     def send(self, claimed: Claimed, process_id: UUID) -> None:
-        """Send one message. Raises BrokerAway at once while the broker rests."""
+        """Send one message, or have it sent with the others of the open batch. Raises BrokerAway at once while the
+        broker rests."""
         if not self.is_ready():
             raise BrokerAway("The broker did not take the last message; waiting a moment.")
         try:
-            self._publish(claimed, process_id)
+            if self._producer is not None:
+                self._publish(self._producer, claimed, process_id)
+                return
+            with self._app.producer_pool.acquire(block=True) as producer:
+                self._publish(producer, claimed, process_id)
         except Exception as error:
             self._fail(error)
-        if self._away:
+        self._succeeded()
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is sent inside leaves in one go at the end. Raises BrokerAway then when it did not."""
+        try:
+            with self._app.producer_pool.acquire(block=True) as producer, producer.batch():
+                self._producer = producer
+                try:
+                    yield
+                finally:
+                    self._producer = None
+        except Exception as error:
+            self._fail(error)
+        self._succeeded()
+
+    def _succeeded(self) -> None:
+        if self._away and self.is_ready():
             self._away = False
             log.info("broker.back", text="the broker takes messages again")
 
-    def _publish(self, claimed: Claimed, process_id: UUID) -> None:
+    def _publish(self, producer: Any, claimed: Claimed, process_id: UUID) -> None:
         app_id, _, job_type = claimed.handler_key.partition(":")
         handler = registry.find(app_id, job_type)
         spec = handler.spec if handler is not None else None
@@ -89,16 +114,15 @@ class Sender:
             ignore_result=True,
         )
         # Straight into the queue, which its consumer has declared: an exchange costs another round trip each time.
-        with self._app.producer_pool.acquire(block=True) as producer:
-            producer.publish(
-                message.body,
-                exchange="",
-                routing_key=direct_queue(process_id),
-                headers={**message.headers, **headers},
-                serializer="json",
-                retry=False,
-                **message.properties,
-            )
+        producer.publish(
+            message.body,
+            exchange="",
+            routing_key=direct_queue(process_id),
+            headers={**message.headers, **headers},
+            serializer="json",
+            retry=False,
+            **message.properties,
+        )
 
     def _fail(self, error: Exception) -> None:
         self._rests_until = clock.monotonic() + REST_SECONDS

@@ -75,17 +75,7 @@ def already_done(plain: FunctionHandler, suspended: FunctionHandler) -> None:
     multiply(job_id, MANY)
 
 
-READS_THE_TABLE = pytest.mark.xfail(
-    reason="a question whether there is such a row (EXISTS, LIMIT 1 without an order) lets the planner read the table"
-    " from its start; the least value of the partial index's first column does not",
-    strict=False,
-)
-KINDS = [
-    pytest.param(due_later, marks=READS_THE_TABLE),
-    pytest.param(of_a_suspended_type, marks=READS_THE_TABLE),
-    pytest.param(set_aside_for_a_busy_key, marks=READS_THE_TABLE),
-    already_done,
-]
+KINDS = [due_later, of_a_suspended_type, set_aside_for_a_busy_key, already_done]
 
 
 def plans(work: Callable[[], object]) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks import packing
+from tasks import pace, packing
 
 SHORT, LONG = 0.001, 0.2
 
@@ -51,3 +51,23 @@ def test_a_part_is_fifty_milliseconds_of_work_and_at_least_one_job(mean: float) 
     most = packing.part(mean)
     assert 1 <= most <= packing.MOST
     assert most == 1 or most * mean <= packing.PART_SECONDS * 1.001
+
+
+def test_a_type_new_to_this_process_is_written_as_soon_as_it_would_be_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at = [1000.0]
+    monkeypatch.setattr(pace.clock, "monotonic", lambda: at[0])
+    watch = pace.Stopwatch()
+    watch.add("a", 0.001)
+    assert watch.take_due() == {"a": (1, 0.001)}, "nothing was written for long"
+    for _ in range(packing.KNOWN_RUNS - 1):
+        watch.add("b", 0.5)
+        assert watch.take_due() == {}
+    watch.add("b", 0.5)
+    assert watch.take_due() == {"b": (packing.KNOWN_RUNS, packing.KNOWN_RUNS * 0.5)}
+    for _ in range(3 * packing.KNOWN_RUNS):
+        watch.add("b", 0.5)
+    assert watch.take_due() == {}, "it is known: once a second is enough"
+    at[0] += pace.WRITE_SECONDS
+    assert watch.take_due()["b"][0] == 3 * packing.KNOWN_RUNS

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from tasks.worker.lines import Lines
+from tasks.worker.lines import LOST_SECONDS, Lines
 
 SLOT, OTHER = UUID(int=1), UUID(int=2)
 
@@ -140,10 +140,19 @@ def test_a_run_that_ended_without_a_word_does_not_hold_up_its_slot(
     lines: Lines, pool: Pool, send: Callable[..., None]
 ) -> None:
     send("a", "b")
-    lines.heal(held={"a"})
+    lines.heal({"a"}, 0.0)
     assert pool.begun == ["a"]
-    lines.heal(held=set())
+    lines.heal(set(), 0.0)
     assert pool.begun == ["a", "b"]
+
+
+def test_a_message_that_never_comes_is_forgotten_after_a_minute(lines: Lines) -> None:
+    lines.sent(SLOT, "default")
+    for at in (0.0, LOST_SECONDS - 1):
+        lines.heal(set(), at)
+        assert SLOT in lines._lines
+    lines.heal(set(), LOST_SECONDS)
+    assert SLOT not in lines._lines
 
 
 def test_a_message_nobody_here_sent_begins_as_well(lines: Lines, pool: Pool) -> None:
