@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
@@ -20,7 +20,7 @@ from tasks.events import JobMoved, RunEnded
 from tasks.models import Job
 from tasks.outcomes import Ending
 from tasks.retention import purge_after
-from tasks.sql.writes import Completed, to_json
+from tasks.sql.writes import Completed, Next, to_json
 from tasks.states import Priority, State
 
 
@@ -67,18 +67,42 @@ def complete_many(done: Sequence[Done]) -> list[Done]:
     if not done:
         return []
     first = done[0].job
-    worker = processes.name_of(first.worker_id) if first.worker_id else ""
-    spec = getattr(registry.find(first.app_id, first.job_type), "spec", None)
-    keep = purge_after(first, State.COMPLETED, spec)
-    written = transitions.complete_many([_row(one) for one in done], keep, first.worker_id, worker)
+    written = transitions.complete_many(
+        [_row(one) for one in done], _keep(first), first.worker_id, _worker(first)
+    )
     ended, left = list(done), []
     if len(written) != len(done):
         ended = [one for one in done if one.job.id in written]
         left = [one for one in done if one.job.id not in written]
+    _tell(ended)
+    return left
+
+
+@retry_deadlocks
+def complete_and_start(one: Done, following: Next, now: datetime) -> tuple[bool, Job | None]:
+    """Write a plain end and start the next run of this worker, at once: whether the end was written (as by
+    ``complete_many``), and the run that has begun."""
+    job = one.job
+    written, started = transitions.complete_and_start(
+        _row(one), _keep(job), job.worker_id, _worker(job), following, now
+    )
+    if written:
+        _tell([one])
+    return written, started
+
+
+def _worker(job: Job) -> str:
+    return processes.name_of(job.worker_id) if job.worker_id else ""
+
+
+def _keep(job: Job) -> timedelta | None:
+    return purge_after(job, State.COMPLETED, getattr(registry.find(job.app_id, job.job_type), "spec", None))
+
+
+def _tell(ended: Sequence[Done]) -> None:
     if ended:
         events.emit_all([event for one in ended for event in _told(one)])
         after_commit(lambda: _let_go(ended))
-    return left
 
 
 def _row(one: Done) -> Completed:
@@ -113,4 +137,4 @@ def _let_go(ended: Sequence[Done]) -> None:
             parents[one.job.parent_id] = one.ended_at
     for parent_id, at in parents.items():
         family.release(parent_id, at)
-    hints.wake()
+    hints.run_ended()

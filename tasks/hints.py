@@ -37,6 +37,9 @@ LISTEN_SECONDS = 0.5
 PAUSE_SECONDS = 0.002
 """A listener calls back no more often than this; all hints that came meanwhile are one call, at its end."""
 
+SELDOM_SECONDS = 0.05
+"""The ends of runs cause no more hints of a process than one in so long."""
+
 TOGETHER = 1000
 """At most so many hints are one call."""
 
@@ -66,6 +69,21 @@ def wake_now(whom: str = EVERYBODY) -> None:
     if _publisher is None or _publisher.owner != (os.getpid(), url):
         _publisher = Publisher(url)
     _publisher.send(whom)
+
+
+_ended_at = float("-inf")
+
+
+def run_ended() -> None:
+    """Tell that runs of this process have ended, now and then.
+
+    Its own worker knows without being told, and passes it on when it has no use itself for the slot.
+    """
+    global _ended_at
+    at = clock.monotonic()
+    if at - _ended_at >= SELDOM_SECONDS:
+        _ended_at = at
+        wake_now()
 
 
 class Publisher:

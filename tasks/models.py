@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Least
+from django.db.models.lookups import Exact, GreaterThanOrEqual, IsNull
 
 from jobsplatform.kernel.ids import uuid7
 from tasks.json_values import StoredJSON
+from tasks.sql.one_of import OneOf
 from tasks.states import ACTIVE, FINAL, IN_FLIGHT, CancelReason, Cause, Dedupe, Hold, Priority, Role, State
 
 _FINAL = sorted(FINAL)
@@ -205,21 +208,23 @@ class Job(models.Model):
             models.UniqueConstraint(
                 fields=["parent", "child_key"], name="job_one_child", condition=Q(parent__isnull=False)
             ),
-            # PostgreSQL reads the text of all checks anew for each statement that writes a job, which is most of what a
-            # statement on one row costs: none of them says what another has said.
-            models.CheckConstraint(condition=Q(hold__in=list(Hold)), name="job_hold_known"),
+            # PostgreSQL reads all checks anew for each statement that writes a job, most of what a statement on one row
+            # costs: none of them says what another has said, and all are short.
+            models.CheckConstraint(condition=OneOf("hold", list(Hold)), name="job_hold_known"),
             models.CheckConstraint(
                 condition=Q(hold="") | Q(state=State.PENDING), name="job_hold_only_pending"
             ),
+            models.CheckConstraint(condition=OneOf("state", [*_ACTIVE, *_FINAL]), name="job_state_known"),
             models.CheckConstraint(
-                condition=Q(state__in=_FINAL, finished_at__isnull=False)
-                | Q(state__in=_ACTIVE, finished_at__isnull=True),
+                condition=Exact(OneOf("state", _FINAL), IsNull(F("finished_at"), False)),
                 name="job_finished_only_final",
             ),
             models.CheckConstraint(
-                condition=Q(state__in=_IN_FLIGHT, worker_id__isnull=False, lease__gt=0)
-                | (~Q(state__in=_IN_FLIGHT) & Q(worker_id__isnull=True)),
+                condition=Exact(OneOf("state", _IN_FLIGHT), IsNull(F("worker_id"), False)),
                 name="job_owner_only_in_flight",
+            ),
+            models.CheckConstraint(
+                condition=Q(lease__gt=0) | Q(worker_id__isnull=True), name="job_owner_has_lease"
             ),
             models.CheckConstraint(
                 condition=~Q(state=State.RUNNING) | Q(started_at__isnull=False), name="job_running_has_start"
@@ -232,23 +237,18 @@ class Job(models.Model):
                 condition=~Q(state=State.FAILED) | ~Q(cause=""),
                 name="job_failed_has_cause",
             ),
-            models.CheckConstraint(condition=Q(cause__in=list(Cause)), name="job_cause_known"),
+            models.CheckConstraint(condition=OneOf("cause", list(Cause)), name="job_cause_known"),
             # The hold of such a job has its role's name, and only pending jobs are held.
             models.CheckConstraint(
-                condition=~Q(role__in=[Role.ALIAS, Role.SUCCESSOR])
+                condition=~Q(OneOf("role", [Role.ALIAS, Role.SUCCESSOR]))
                 | Q(hold=F("role"))
                 | Q(finished_at__isnull=False),
                 name="job_follower_never_runs",
             ),
             models.CheckConstraint(condition=Q(role="") | ~Q(dedupe_key=""), name="job_role_has_key"),
             models.CheckConstraint(
-                condition=Q(
-                    lease__gte=0,
-                    attempt__gte=0,
-                    failures__gte=0,
-                    crashes__gte=0,
-                    losses__gte=0,
-                    max_attempts__gte=1,
+                condition=GreaterThanOrEqual(
+                    Least("lease", "attempt", "failures", "crashes", "losses", F("max_attempts") - 1), 0
                 ),
                 name="job_counts_sane",
             ),

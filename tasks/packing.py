@@ -13,7 +13,7 @@ PART_SECONDS = 0.05
 job of the last part may run again."""
 
 MOST = 500
-LINE = 32
+LINE = 64
 """How many single messages wait for one slot: what a worker needs in hand until a round has claimed more."""
 
 LEAST = 4

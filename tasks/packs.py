@@ -54,12 +54,11 @@ def _fill(
     wanted = 1
     if may_take_turns(job, gate):
         group, slots = _group(job), rooms[job.queue].slots
+        known, packed = pace.of(job.handler_key), _may_pack(job)
+        most = packing.MOST if packed else packing.LINE
         if group not in depths:
             depths[group] = sum(_group(other) == group for other in claimed)
-            depths[group] += sql.waiting(group, packing.MOST * max(1, slots))
-        known = pace.of(job.handler_key)
-        packed = _may_pack(job)
-        most = packing.MOST if packed else packing.LINE
+            depths[group] += sql.waiting(group, most * max(1, slots))
         wanted = packing.size(known.mean, known.runs, depths[group], slots, most)
     if wanted == 1 and slot is None:
         return Turn(job)

@@ -24,6 +24,7 @@ from tasks.lazy_port import LazyPort
 from tasks.models import Job
 from tasks.outcomes import Ending
 from tasks.spec import JobHandler
+from tasks.sql.writes import Next
 from tasks.states import Priority, State
 
 logger = logging.getLogger("jobsplatform.run")
@@ -48,14 +49,53 @@ def run(
     begun = begin(job_id, lease, worker_id)
     if begun is None:
         return None
+    ending = _perform(begun, make_port or port_factory(can_kill), at_once=make_port is not None)
+    end(begun[0], ending)
+    pace.write_noted()
+    return ending
+
+
+def run_in_turn(runs: Sequence[tuple[UUID, int]], worker_id: UUID, *, can_kill: bool) -> int:
+    """``run`` for several jobs (id, lease), one after the other; how many ran.
+
+    Each is started when it begins and ended when it has ended; the end of one and the start of the next are written
+    together.
+    """
+    make_port = port_factory(can_kill)
+    count, begun = 0, begin(*runs[0], worker_id)
+    for following in (*runs[1:], None):
+        if begun is not None:
+            count += 1
+            begun = _end_and_begin(begun[0], _perform(begun, make_port), following, worker_id)
+        elif following is not None:
+            begun = begin(*following, worker_id)
+    pace.write_noted()
+    return count
+
+
+def _end_and_begin(
+    job: Job, ending: Ending, following: tuple[UUID, int] | None, worker_id: UUID
+) -> tuple[Job, JobHandler] | None:
+    if following is None or not finish_many.is_plain(job, ending):
+        end(job, ending)
+        return None if following is None else begin(*following, worker_id)
+    done = finish_many.Done(job, ending, clock.now())
+    written, started = persist(
+        lambda: finish_many.complete_and_start(done, Next(*following, worker_id), clock.now()),
+        f"the end of job {job.id}",
+    )
+    if not written:
+        persist(lambda: finish.finish(job.id, job.lease, ending, clock.now()), f"the end of job {job.id}")
+    return None if started is None else _begun(started)
+
+
+def _perform(begun: tuple[Job, JobHandler], make_port: PortFactory, *, at_once: bool = False) -> Ending:
     job, handler = begun
-    port = LazyPort(lambda: (make_port or port_factory(can_kill))(job, handler))
-    if make_port is not None:
+    port = LazyPort(lambda: make_port(job, handler))
+    if at_once:
         port.open()
     ending = perform(job, handler, port)
     job.spawned |= port.spawned
-    end(job, ending)
-    pace.write_noted()
     return ending
 
 
@@ -99,15 +139,22 @@ def begin(job_id: UUID, lease: int, worker_id: UUID | None = None) -> tuple[Job,
             "no job waits to be started by the message for %s, lease %s; nothing done", job_id, lease
         )
         return None
+    return _begun(job)
+
+
+def _begun(job: Job) -> tuple[Job, JobHandler] | None:
+    """What goes with the start of a run; None when its handler is not known here after all."""
+    assert job.started_at is not None
     handler = registry.find(job.app_id, job.job_type)
     if handler is None:
-        transitions.interrupt(job_id, lease, now, reason="handler unknown here")
+        transitions.interrupt(job.id, job.lease, job.started_at, reason="handler unknown here")
         return None
     if handler.spec.timeout is not None:
-        transitions.limit_run(job_id, lease, now + timedelta(seconds=handler.spec.timeout))
+        limit = job.started_at + timedelta(seconds=handler.spec.timeout)
+        transitions.limit_run(job.id, job.lease, limit)
     tell_start(job)
     if job.priority >= Priority.USER_ACTION:
-        followers.free_preempted(job_id, now)
+        followers.free_preempted(job.id, job.started_at)
     return job, handler
 
 

@@ -253,6 +253,19 @@ def complete_many(
     return writes.complete(runs, purge_after, worker_id, worker)
 
 
+def complete_and_start(
+    run: writes.Completed,
+    purge_after: timedelta | None,
+    worker_id: UUID | None,
+    worker: str,
+    following: writes.Next,
+    now: datetime,
+) -> tuple[bool, Job | None]:
+    """``complete_many`` for one plain run and ``start`` of another at once; whether the first was completed, and the
+    second as it is then."""
+    return writes.complete_and_start(run, purge_after, worker_id, worker, following, now)
+
+
 def fail(
     job_id: UUID, lease: int, now: datetime, *, purge_after: timedelta | None, used: bool, **facts: Any
 ) -> bool:

@@ -270,6 +270,56 @@ def _complete_one(run: Completed, keep: timedelta | None, worker_id: UUID | None
         return {job_id for (job_id,) in cursor.fetchall()}
 
 
+class Next(NamedTuple):
+    """The run that is to begin as another ends."""
+
+    job_id: UUID
+    lease: int
+    worker_id: UUID
+
+
+_COMPLETE_AND_START = f"""
+WITH done AS (
+    UPDATE tasks_job j SET {_SET_COMPLETED}, result = %s::jsonb, started_at = %s, finished_at = %s, updated_at = %s,
+        purge_at = %s
+    WHERE id = %s AND lease = %s AND state = 'running' AND cancel_reason = '' AND NOT spawned
+    RETURNING id, lease, attempt, started_at, finished_at
+), recorded AS (
+    {_INSERT_ATTEMPTS}
+    SELECT id, lease, attempt, 'complete', '', '', '', '', '', %s, %s, started_at, finished_at, %s::bigint FROM done
+    RETURNING job_id
+), started AS (
+    UPDATE tasks_job SET {_SET_STARTED} WHERE id = %s AND state = 'dispatched' AND lease = %s AND worker_id = %s
+    RETURNING {", ".join(STARTED)}
+)
+SELECT (SELECT count(*) FROM recorded) AS recorded, started.* FROM (SELECT 1) AS one LEFT JOIN started ON true
+"""
+
+
+def complete_and_start(
+    run: Completed,
+    keep: timedelta | None,
+    worker_id: UUID | None,
+    worker: str,
+    following: Next,
+    now: datetime,
+) -> tuple[bool, Job | None]:
+    """``complete`` one run and ``start`` another, in one statement where the database can: whether the first was
+    completed, and the second when it has begun."""
+    if not is_postgres():
+        done = bool(complete([run], keep, worker_id, worker))
+        return done, start(following.job_id, following.lease, following.worker_id, now)
+    ended = run.ended_at
+    values = [
+        *[run.result, run.started_at, ended, ended, None if keep is None else ended + keep],
+        *[run.job_id, run.lease, worker_id, worker, run.counted],
+        *[now, now, now, *following],
+    ]
+    (row,) = _jobs(_COMPLETE_AND_START, values, ("recorded", *STARTED), prepared=True)
+    recorded = row.__dict__.pop("recorded")
+    return bool(recorded), row if row.id is not None else None
+
+
 def _array(values: Sequence[str]) -> str:
     """An array of values that need no quotes, as text; the driver's own way looks at each of them on its own."""
     return f"{{{','.join(values)}}}"

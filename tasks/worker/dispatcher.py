@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
 from jobsplatform.kernel import clock, config
 from jobsplatform.kernel.loop import Loop
-from tasks import dispatch, registry
+from tasks import dispatch, hints, registry
 from tasks.dispatch import Claimed
 from tasks.heartbeat import Trust
 from tasks.pack import LONG_SECONDS
@@ -18,8 +19,9 @@ from tasks.worker.lines import LINES
 from tasks.worker.sender import Sender
 from tasks.worker.watchdog import Appetite
 
-FULL_GAP_SECONDS = 0.02
-"""From a round that could start none of those that wait until the next, however many hints come."""
+FULL_GAP_SECONDS = 0.05
+"""From a round that could start none of those that wait until the next, however many hints come, while no slot of this
+worker comes free."""
 
 
 class Dispatcher(Loop):
@@ -47,15 +49,25 @@ class Dispatcher(Loop):
         self._busy_threads = busy_threads
         self._waits = 0.0
         self._rests_until = 0.0
+        self._freed = threading.Event()
         self._slots: list[UUID] = []  # of what was sent in this round
-        LINES.listen(self.wake)
+        LINES.listen(self.freed)
+
+    def freed(self) -> None:
+        """A slot of this worker is free, or will be soon: look now. Any thread may call."""
+        self._freed.set()
+        self.wake()
+
+    def stop(self, timeout: float | None = 10.0) -> bool:
+        self._freed.set()
+        return super().stop(timeout)
 
     def step(self) -> bool:
         self._waits = config.get().tasks.poll_seconds
         if not self._sender.is_ready() or not self._trust.connected:
             self._waits = min(self._waits, 0.25)
             return False
-        self._rest()
+        freed = self._rest()
         process_id = self._incarnation.id
         self._keep_lines()
         busy = self._busy_threads()
@@ -73,6 +85,8 @@ class Dispatcher(Loop):
         )
         if result.waiting and not result.claimed:
             self._rests_until = clock.monotonic() + FULL_GAP_SECONDS
+            if freed:
+                hints.wake_now()  # what came free here is of use to another worker alone
         self._appetite.sent(result.resent, free=busy < view.concurrency, at=clock.monotonic())
         if not self._sender.is_ready():
             # What could not be sent was handed back: look again as soon as the broker may be asked.
@@ -80,11 +94,15 @@ class Dispatcher(Loop):
             return False
         return result.more
 
-    def _rest(self) -> None:
-        """While there is no room, the many hints of a busy platform do not cause one vain round after the other."""
+    def _rest(self) -> bool:
+        """While there is no room, the many hints of a busy platform do not cause one vain round after the other.
+        Whether a slot of this worker came free since the last round."""
         left = self._rests_until - clock.monotonic()
         if left > 0:
-            self._stopping.wait(left)
+            self._freed.wait(left)
+        freed = self._freed.is_set()
+        self._freed.clear()
+        return freed
 
     def _send(self, claimed: Claimed, process_id: UUID) -> None:
         if claimed.slot is None:

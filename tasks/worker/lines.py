@@ -58,6 +58,10 @@ class Lines:
         """Who is woken when a line gets short, or a slot free."""
         self._wake = wake
 
+    def ended(self) -> None:
+        """A run that shared its slot with nobody has ended."""
+        self._wake()
+
     def serve(self, begin: Begin) -> None:
         """Who hands messages to the pool."""
         self._begin = begin

@@ -120,9 +120,13 @@ def _lined(base: Any) -> Any:
                 self._leave()
 
         def _leave(self) -> None:
-            slot = None if self._left else _slot_of(self.request_dict)
+            if self._left:
+                return
             self._left = True
-            if slot is not None:
+            slot = _slot_of(self.request_dict)
+            if slot is None:
+                LINES.ended()
+            else:
                 LINES.leave(slot, clock.monotonic())
 
     return Lined

@@ -48,9 +48,11 @@ def run_job(self: Task, *args: Any, **kwargs: Any) -> None:
     processes = not self.request.is_eager and _in_pool_process()
     if processes:
         _let_terminate_kill()
-    for key in keys:
-        db.close_stale()
-        _do(key, worker_id, processes)
+    db.close_stale()
+    if len(keys) > 1:
+        run.run_in_turn(keys, worker_id, can_kill=processes)
+    else:
+        _do(keys[0], worker_id, processes)
 
 
 def _do(key: RunKey, worker_id: UUID, processes: bool) -> None:

@@ -61,18 +61,20 @@ C, F, X = State.COMPLETED, State.FAILED, State.CANCELLED
 CHECKS: dict[str, list[Case]] = {
     "job_hold_known": [(P, {}, {"hold": "maybe"})],
     "job_hold_only_pending": [(state, {}, {"hold": "key"}) for state in State if state is not P],
-    "job_finished_only_final": [  # a state that is none is neither active nor final
+    "job_state_known": [
         *[(P, {}, {"state": none}) for none in ("lost", "", "PENDING")],
-        *[(C, {}, {"state": none}) for none in ("lost", "", "COMPLETED")],
+        *[(C, {}, {"state": none, "finished_at": None}) for none in ("lost", "", "COMPLETED")],
+    ],
+    "job_finished_only_final": [
         *[(state, {}, {"finished_at": START}) for state in sorted(ACTIVE)],
         *[(state, {}, {"finished_at": None}) for state in sorted(FINAL)],
         (P, {}, {"state": "completed"}),
         (C, {}, {"state": "pending"}),
     ],
+    "job_owner_has_lease": [(state, {}, {"lease": 0}) for state in sorted(IN_FLIGHT)],
     "job_owner_only_in_flight": [
-        *[(state, {}, {"worker_id": SOMEBODY}) for state in State if state not in IN_FLIGHT],
+        *[(state, {"lease": 1}, {"worker_id": SOMEBODY}) for state in State if state not in IN_FLIGHT],
         *[(state, {}, {"worker_id": None}) for state in sorted(IN_FLIGHT)],
-        *[(state, {}, {"lease": 0}) for state in sorted(IN_FLIGHT)],
         (P, {}, {"state": "dispatched"}),
         (R, {}, {"state": "waiting"}),
     ],

@@ -135,7 +135,7 @@ def test_every_move_has_its_writer_and_every_writer_its_move() -> None:
     }
     assert {f.name: _statement(f) for f in functions if _statement(f)} == {
         "claim": "claim", "claim_along": "claim_along", "start": "start", "start_pack": "start_pack",
-        "complete_many": "complete",
+        "complete_many": "complete", "complete_and_start": "complete_and_start",
     }  # fmt: skip
 
 
