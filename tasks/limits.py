@@ -16,6 +16,7 @@ from django.db import connection, transaction
 from django.db.models import Count, Q
 
 from jobsplatform.kernel import config, db, processes
+from jobsplatform.kernel.prepared import prepared_cursor
 from tasks import transitions
 from tasks.models import DispatchLock, Job
 from tasks.sql import counts
@@ -56,7 +57,7 @@ def take(names: Iterable[str]) -> dict[str, DispatchLock]:
 
 def keep(lock: DispatchLock) -> None:
     """Write the fairness count of a lock row that is held."""
-    with connection.cursor() as cursor:
+    with prepared_cursor(connection) as cursor:
         cursor.execute(
             "UPDATE tasks_dispatchlock SET claims = %s, fair_at = %s WHERE name = %s",
             [lock.claims, time_in(lock.fair_at), lock.name],

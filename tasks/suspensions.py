@@ -11,6 +11,7 @@ from django.db.models import F, Q
 
 from jobsplatform.kernel import config
 from jobsplatform.kernel.models import App, Tenant
+from jobsplatform.kernel.prepared import prepared_cursor
 from tasks.models import Suspension
 
 
@@ -95,7 +96,7 @@ def gate(now: datetime) -> Gate:
     """Read the suspensions for one round. Call inside its transaction, after taking the queue's lock row."""
     since = now - timedelta(seconds=config.get().tasks.resume_ramp_seconds)
     # Most rounds of most platforms: nothing is switched off, and one statement says so.
-    with connection.cursor() as cursor:
+    with prepared_cursor(connection) as cursor:
         cursor.execute(_EXCEPTIONS, [connection.ops.adapt_datetimefield_value(since)])
         suspended, disabled, asleep = cursor.fetchone()
     open_ones, ramps = _suspensions(now, since) if suspended else ([], [])

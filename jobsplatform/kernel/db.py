@@ -21,6 +21,8 @@ from django.db import (
 )
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from jobsplatform.kernel.prepared import prepared_cursor
+
 P = ParamSpec("P")
 R = TypeVar("R")
 Row = TypeVar("Row", bound=models.Model)
@@ -94,7 +96,7 @@ def _locked(model: type[Row], names: list[str], alias: str) -> list[Row]:
     key = model._meta.pk.column
     marks = ", ".join(["%s"] * len(names))
     sql = f'SELECT {columns} FROM "{model._meta.db_table}" WHERE "{key}" IN ({marks}) ORDER BY "{key}" FOR UPDATE'
-    with connections[alias].cursor() as cursor:
+    with prepared_cursor(connections[alias]) as cursor:
         cursor.execute(sql, names)
         return [model.from_db(alias, fields, row) for row in cursor.fetchall()]
 

@@ -4,10 +4,14 @@ A pooler may give each transaction another server session, which does not know w
 that is why Django prepares nothing. So it is done only on a connection that reaches the server itself: there the
 process that answers is the one which the handshake named. A pooler has to name one of its own, because it is the
 one to whom a request to cancel is sent.
+
+A plan that is kept was made for the table as it was: read whole while it was empty, it would be read whole with a
+million rows. So plans are made anew about once a second; the text stays parsed.
 """
 
 from __future__ import annotations
 
+import time
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -16,7 +20,10 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
 from psycopg.pq import TransactionStatus
 
+REPLAN_SECONDS = 1.0
+
 _direct: WeakKeyDictionary[psycopg.Connection[Any], bool] = WeakKeyDictionary()
+_planned_at: WeakKeyDictionary[psycopg.Connection[Any], float] = WeakKeyDictionary()
 
 
 def prepared_cursor(connection: BaseDatabaseWrapper) -> CursorWrapper:
@@ -33,6 +40,7 @@ def prepared_cursor(connection: BaseDatabaseWrapper) -> CursorWrapper:
     with connection.wrap_database_errors:
         if not is_direct(raw):
             return connection.cursor()
+        _plan_anew(raw)
         return connection._prepare_cursor(_PreparedCursor(raw))
 
 
@@ -43,6 +51,13 @@ def is_direct(raw: psycopg.Connection[Any]) -> bool:
         row = psycopg.Cursor(raw).execute("SELECT pg_backend_pid()").fetchone()
         known = _direct[raw] = row is not None and row[0] == raw.info.backend_pid
     return known
+
+
+def _plan_anew(raw: psycopg.Connection[Any]) -> None:
+    at = time.monotonic()
+    if at - _planned_at.setdefault(raw, at) >= REPLAN_SECONDS:
+        _planned_at[raw] = at
+        psycopg.Cursor(raw).execute("DISCARD PLANS")
 
 
 class _PreparedCursor(psycopg.Cursor[Any]):

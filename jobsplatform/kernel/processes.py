@@ -20,6 +20,7 @@ from django.db.models import Q, QuerySet
 
 import jobsplatform
 from jobsplatform.kernel.models import Process
+from jobsplatform.kernel.prepared import prepared_cursor
 
 KEEP_ENDED = timedelta(days=1)
 """How long the row of a process that ended can still be looked at."""
@@ -107,7 +108,7 @@ class Slots:
 
 def slots(now: datetime, lease_seconds: float) -> list[Slots]:
     """The slots of the ``live`` processes; a thread that cannot be killed takes one away."""
-    with connection.cursor() as cursor:
+    with prepared_cursor(connection) as cursor:
         cursor.execute(
             "SELECT queues, concurrency - busy_threads FROM kernel_process WHERE stopped_at IS NULL "
             "AND lost_at IS NULL AND heartbeat_at > %s AND concurrency > busy_threads",

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from jobsplatform.kernel.prepared import prepared_cursor
 from tasks.sql.values import time_out, uuid_out
 
 # Spelled as constants: a partial index is only used when its condition can be proved while planning.
@@ -61,7 +62,7 @@ class Group:
 
 def groups(queue: str) -> list[Group]:
     """Every (type, priority) of the queue that has a claimable row."""
-    with connection.cursor() as cursor:
+    with prepared_cursor(connection) as cursor:
         cursor.execute(_GROUPS, [queue] * 4)
         return [Group(queue, key, priority) for key, priority in cursor.fetchall()]
 
@@ -95,7 +96,8 @@ def candidates(wanted: Sequence[tuple[Group, int]]) -> list[Candidate]:
     for start in range(0, len(asked), 200):
         part = asked[start : start + 200]
         params = [value for g, n in part for value in (g.queue, g.handler_key, g.priority, n)]
-        with connection.cursor() as cursor:
+        # Of one group, as mostly, the text is always the same.
+        with prepared_cursor(connection) if len(part) == 1 else connection.cursor() as cursor:
             cursor.execute(" UNION ALL ".join([_ONE_GROUP] * len(part)), params)
             for job_id, queue, handler_key, priority, due_at, *rest in cursor.fetchall():
                 found.append(
@@ -106,7 +108,7 @@ def candidates(wanted: Sequence[tuple[Group, int]]) -> list[Candidate]:
 
 def waiting(group: Group, most: int) -> int:
     """How many jobs of a group could be claimed, counted no further than ``most``."""
-    with connection.cursor() as cursor:
+    with prepared_cursor(connection) as cursor:
         cursor.execute(
             f"""SELECT count(*) FROM (SELECT 1 FROM tasks_job
             WHERE {_OPEN} AND queue = %s AND handler_key = %s AND priority = %s LIMIT %s) AS g""",

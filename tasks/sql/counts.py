@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from jobsplatform.kernel.prepared import prepared_cursor
 from tasks.sql.values import time_in, uuid_in, uuid_out
 
 _LOOK = """
@@ -32,7 +33,7 @@ class Look:
 def look(worker_id: UUID, queues: Sequence[str], now: datetime, late_since: datetime) -> Look:
     """Look once, without a lock. ``late_since``: a message sent to this worker before it should have started."""
     sql = _LOOK.replace("@claimable", " OR ".join([_CLAIMABLE] * len(queues)) or "NULL")
-    with connection.cursor() as cursor:
+    with prepared_cursor(connection) as cursor:
         cursor.execute(sql, [time_in(now), uuid_in(worker_id), time_in(late_since), *queues])
         return Look(*map(bool, cursor.fetchone()))
 
@@ -57,7 +58,7 @@ class Counted:
 def in_flight() -> Counted:
     """Count as of now. Jobs that take turns in one slot are one slot, and as many jobs as there are."""
     counted = Counted({}, {})
-    with connection.cursor() as cursor:
+    with prepared_cursor(connection) as cursor:
         cursor.execute(_IN_FLIGHT)
         for what, name, worker_id, n in cursor.fetchall():
             if what == "jobs":
@@ -69,7 +70,7 @@ def in_flight() -> Counted:
 
 def slots_of(worker_id: UUID) -> set[UUID]:
     """The shared slots of a worker that hold jobs in flight."""
-    with connection.cursor() as cursor:
+    with prepared_cursor(connection) as cursor:
         cursor.execute(
             "SELECT DISTINCT slot FROM tasks_job WHERE state IN ('dispatched', 'running') AND worker_id = %s "
             "AND slot IS NOT NULL",

@@ -112,7 +112,12 @@ def claim(job_ids: Sequence[UUID], worker_id: UUID, now: datetime) -> list[Job]:
         )
         UPDATE tasks_job SET {_SET_CLAIMED} WHERE id IN (SELECT id FROM picked) RETURNING {", ".join(_CLAIMED)}"""
     at = _time(now)
-    return _jobs(sql, [*map(_uuid, job_ids), _uuid(worker_id), None, None, at, at], _CLAIMED)
+    return _jobs(
+        sql,
+        [*map(_uuid, job_ids), _uuid(worker_id), None, None, at, at],
+        _CLAIMED,
+        prepared=len(job_ids) == 1,
+    )
 
 
 class Sent(NamedTuple):
@@ -126,7 +131,7 @@ def claim_along(first: Job, slot: UUID, pack: UUID | None, most: int, now: datet
     """Put a claimed job, and up to ``most`` claimable ones of its kind, into one slot and pack; the latter, oldest
     first."""
     at, more = _time(now), []
-    with connection.cursor() as cursor:
+    with prepared_cursor(connection) as cursor:
         if most > 0:
             cursor.execute(
                 f"""WITH picked AS MATERIALIZED (

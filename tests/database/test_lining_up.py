@@ -90,7 +90,7 @@ def test_nothing_is_sent_ahead_without_a_line(
 def test_with_packing_off_single_messages_take_turns_in_one_slot(
     jobs: HandPlatform, short: FunctionHandler, worker: Worker
 ) -> None:
-    _submit(jobs, short, 100)
+    _submit(jobs, short, 3 * packing.LINE)
     with config.override(tasks={"packing": False}):
         sent = worker.dispatch()
         assert [message.jobs for message in sent] == [1] * packing.LINE
@@ -184,7 +184,7 @@ def test_a_type_that_was_suspended_is_not_sent_ahead(
 def test_those_behind_a_long_run_wait_again_uncharged(
     jobs: HandPlatform, short: FunctionHandler, worker: Worker
 ) -> None:
-    _submit(jobs, short, 40)
+    _submit(jobs, short, 2 * packing.LINE)
     with config.override(tasks={"packing": False}):
         sent = worker.dispatch()
     begun = transitions.start(sent[0].job_id, sent[0].lease, jobs.clock.now(), worker_id=worker.id)

@@ -94,3 +94,36 @@ def test_another_database_gets_an_ordinary_cursor(monkeypatch: pytest.MonkeyPatc
     with prepared_cursor(connection) as cursor:
         cursor.execute("SELECT 2")
         assert cursor.fetchone()[0] == 2
+
+
+@pytest.mark.postgres
+def test_a_plan_made_for_a_small_table_is_not_kept_for_a_large_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = [1000.0]
+    monkeypatch.setattr(prepared.time, "monotonic", lambda: at[0])
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TEMPORARY TABLE grown (id int PRIMARY KEY, word text NOT NULL)")
+        cursor.execute("INSERT INTO grown SELECT 1, 'x'")
+        cursor.execute("VACUUM ANALYZE grown")
+
+    def find() -> None:
+        with prepared_cursor(connection) as cursor:
+            cursor.execute("SELECT word FROM grown WHERE id = %s", [1])
+
+    def whole_reads() -> int:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_stat_force_next_flush()")
+            cursor.execute("SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'grown'")
+            return int(cursor.fetchone()[0])
+
+    for _ in range(10):
+        find()
+    small = whole_reads()
+    assert small >= 10, "a table of one row is read whole"
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE grown SET (autovacuum_enabled = off)")
+        cursor.execute("INSERT INTO grown SELECT n, 'x' FROM generate_series(2, 50000) n")
+    at[0] += prepared.REPLAN_SECONDS
+    before = whole_reads()
+    for _ in range(10):
+        find()
+    assert whole_reads() == before
