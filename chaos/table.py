@@ -47,7 +47,7 @@ def _row(result: Result) -> str:
 
 def caught(bug: Bug, result: Result) -> str:
     """The problem that betrays the bug; empty when there is none, whatever else broke."""
-    return next((problem for problem in result.problems if bug.sign in problem), "")
+    return next((p for p in result.problems if any(sign in p for sign in bug.signs)), "")
 
 
 def catches(found: Sequence[tuple[str, Bug, Result]]) -> str:
@@ -58,7 +58,7 @@ def catches(found: Sequence[tuple[str, Bug, Result]]) -> str:
         told = caught(bug, result)
         lines.append(
             f"{'caught' if told else 'MISSED'}  {name:{width}}  {bug.caught_by}: "
-            f"{told or 'no line says ' + repr(bug.sign)}"
+            f"{told or 'no line says ' + ' or '.join(map(repr, bug.signs))}"
         )
         if not told:
             lines += [f"        {problem}" for problem in result.problems]

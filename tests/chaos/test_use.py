@@ -13,7 +13,7 @@ from chaos.faults.every import FAULTS
 from chaos.planted import BUGS
 from chaos.result import Result
 from tasks import transitions
-from tasks.sql.writes import Completed
+from tasks.sql.writes import Completed, Next
 from tests.chaos.story import at
 from tests.services import ServerError
 
@@ -93,8 +93,9 @@ def test_a_bug_is_caught_by_its_own_sign_and_missed_without(
 ) -> None:
     bug = BUGS[name]
     order = f"planted:{name}"
-    assert command._judge([(order, result(bug.caught_by, f"… {bug.sign} …"))], "", 7) == 0
-    assert "1 of 1 caught" in capsys.readouterr().out
+    for sign in bug.signs:
+        assert command._judge([(order, result(bug.caught_by, f"… {sign} …"))], "", 7) == 0
+        assert "1 of 1 caught" in capsys.readouterr().out
     assert command._judge([(order, result(bug.caught_by, "something else"))], "", 7) == 1
     said = capsys.readouterr()
     assert f"MISSED  {name}" in said.out
@@ -106,11 +107,13 @@ def test_without_a_lease_check_an_end_is_written_under_the_lease_of_the_row(
 ) -> None:
     written: list[Completed] = []
     monkeypatch.setattr(planted.writes, "complete", lambda runs, *_: written.extend(runs))
+    monkeypatch.setattr(planted.writes, "complete_and_start", lambda run, *_: written.append(run))
     monkeypatch.setattr(planted, "leases_of", lambda ids: dict.fromkeys(ids, 2))
     planted.no_lease_check()
     late = Completed(UUID(int=1), 1, None, None, at(1), at(2))
     transitions.complete_many([late], None, None, "a@here")
-    assert [run.lease for run in written] == [2]
+    transitions.complete_and_start(late, None, None, "a@here", Next(UUID(int=3), 1, UUID(int=4)), at(2))
+    assert [run.lease for run in written] == [2, 2]
 
 
 @pytest.mark.parametrize("arguments", [["--minutes", "0"], ["--minutes", "-1"], ["--factor", "2"]])
