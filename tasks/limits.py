@@ -132,6 +132,7 @@ def in_flight_of_keys(keys: Iterable[Key]) -> dict[Key, int]:
     """Jobs dispatched or running, by concurrency key."""
     names = {key[2] for key in keys}
     rows = Job.objects.filter(state__in=sorted(IN_FLIGHT), concurrency_key__in=list(names))
+    rows = rows.exclude(concurrency_key="")  # as its index says
     counted = rows.values_list("tenant_id", "app_id", "concurrency_key").annotate(n=Count("*")).order_by()
     return {(tenant, app, name): n for tenant, app, name, n in counted}
 

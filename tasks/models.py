@@ -170,11 +170,9 @@ class Job(models.Model):
             ),
             models.Index("worker_id", name="job_owner", condition=Q(state__in=_IN_FLIGHT)),
             models.Index(
-                "queue",
-                "handler_key",
                 "concurrency_key",
-                name="job_in_flight",
-                condition=Q(state__in=_IN_FLIGHT),
+                name="job_key_busy",
+                condition=Q(state__in=_IN_FLIGHT) & ~Q(concurrency_key=""),
             ),
             models.Index("deadline_at", name="job_deadline", condition=Q(deadline_at__isnull=False)),
             models.Index(

@@ -17,7 +17,7 @@ from jobsplatform.kernel.durations import short
 from jobsplatform.kernel.models import Process
 from jobsplatform.models import Tally
 from jobsplatform.telemetry.batching import BATCH
-from jobsplatform.telemetry.logs import FIELDS
+from jobsplatform.telemetry.logs import CLEAN, FIELDS
 from tasks import events
 
 logger = logging.getLogger("jobsplatform.jobs")
@@ -35,12 +35,16 @@ def install() -> None:
     post_save.connect(_process_saved, sender=Process, dispatch_uid="jobsplatform.telemetry.lines")
 
 
-def _write(level: int, event: str, text: str, fields: dict[str, Any], *, waits: bool = False) -> None:
+def _write(
+    level: int, event: str, text: str, fields: dict[str, Any], *, waits: bool = False, clean: bool = False
+) -> None:
+    """``clean``: every value is of ours, there is nothing to redact."""
     if logger.isEnabledFor(level):
         # Built by hand: Logger.log would walk the stack for a line number that nobody asks for.
         record = logging.LogRecord(logger.name, level, "", 0, event, None, None)
         record.__dict__[FIELDS] = {"text": text, **fields}
         record.__dict__[BATCH] = waits
+        record.__dict__[CLEAN] = clean
         logger.handle(record)
 
 
@@ -53,7 +57,7 @@ def run_ended(event: events.RunEnded) -> None:
         ok = event.outcome == "ok"
         _write(
             logging.INFO if ok else logging.WARNING, "job.run", outcome_text(event), _outcome(event),
-            waits=ok and event.elapsed_ms < SHORT_RUN_MS,
+            waits=ok and event.elapsed_ms < SHORT_RUN_MS, clean=ok and event.extra is None,
         )  # fmt: skip
     follow_up = _FOLLOW_UPS.get(event.move)
     if follow_up is not None:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 FIELDS = "fields"
 """Name of the record's attribute that carries a line's fields."""
 
+CLEAN = "clean"
+"""Name of the record's attribute that says: there is nothing to redact in it."""
+
 # They bring handlers of their own, which would write a second line of another shape.
 _FOREIGN = (
     "celery", "celery.task", "celery.worker", "celery.beat", "celery.redirected",
@@ -63,17 +66,18 @@ class ConsoleFormatter(logging.Formatter):
 def line(record: logging.LogRecord, formatter: logging.Formatter) -> dict[str, Any]:
     """The facts of one line, redacted, in the order in which they are written."""
     given: dict[str, Any] | None = record.__dict__.get(FIELDS)
+    clean = record.__dict__.get(CLEAN, False)
     facts: dict[str, Any] = {
         "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
         "level": record.levelname.lower(),
-        "event": redact.text(record.getMessage()),
+        "event": record.msg if clean else redact.text(record.getMessage()),
     }
     if given is None or "request_id" not in given:
         facts |= context.current().log_facts()
     if given is None:
         facts |= log_context.get_contextvars()  # structlog's own loggers bring theirs along
     if given:
-        facts |= redact.fields(given)
+        facts |= given if clean else redact.fields(given)
     facts["logger"] = record.name
     if record.exc_info:
         facts["exception"] = redact.text(formatter.formatException(record.exc_info))

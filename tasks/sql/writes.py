@@ -44,14 +44,21 @@ _SET_CLAIMED = """
     state = 'dispatched', lease = lease + 1, worker_id = %s, pack = %s, slot = %s, dispatched_at = %s,
     updated_at = %s, revision = revision + 1, preempted_by = NULL
 """
-_SET_STARTED = """
+
+
+def _anew(where: str) -> str:
+    """The progress of a run that begins anew, where it does; else what it was."""
+    empty = {"done": "NULL", "total": "NULL", "at": "NULL", "label": "''"}
+    return ", ".join(
+        f"progress_{name} = CASE WHEN {where} THEN {nothing} ELSE progress_{name} END"
+        for name, nothing in empty.items()
+    )
+
+
+_SET_STARTED = f"""
     state = 'running', started_at = %s, updated_at = %s, first_started_at = COALESCE(first_started_at, %s),
     attempt = failures + 1, deadline_at = NULL, reason = '', cause = '', error = '', error_type = '',
-    revision = revision + 1,
-    progress_done = CASE WHEN checkpoint IS NULL AND NOT continuing THEN NULL ELSE progress_done END,
-    progress_total = CASE WHEN checkpoint IS NULL AND NOT continuing THEN NULL ELSE progress_total END,
-    progress_at = CASE WHEN checkpoint IS NULL AND NOT continuing THEN NULL ELSE progress_at END,
-    progress_label = CASE WHEN checkpoint IS NULL AND NOT continuing THEN '' ELSE progress_label END
+    revision = revision + 1, {_anew("checkpoint IS NULL AND NOT continuing")}
 """
 
 
@@ -283,21 +290,38 @@ class Next(NamedTuple):
     worker_id: UUID
 
 
+# One UPDATE for both rows: what a statement on a job costs is mostly its beginning.
 _COMPLETE_AND_START = f"""
-WITH done AS (
-    UPDATE tasks_job j SET {_SET_COMPLETED}, result = %s::jsonb, started_at = %s, finished_at = %s, updated_at = %s,
-        purge_at = %s
-    WHERE id = %s AND lease = %s AND state = 'running' AND cancel_reason = '' AND NOT spawned
-    RETURNING id, lease, attempt, started_at, finished_at
+WITH v AS (SELECT %s::uuid AS ended, %s::bigint AS lease, %s::uuid AS next, %s::bigint AS next_lease,
+    %s::uuid AS worker, %s::timestamptz AS now, %s::timestamptz AS started_at, %s::timestamptz AS ended_at,
+    %s::timestamptz AS purge_at, %s::jsonb AS result
+), moved AS (
+    UPDATE tasks_job j SET
+        state = CASE WHEN j.id = v.ended THEN 'completed' ELSE 'running' END,
+        worker_id = CASE WHEN j.id = v.ended THEN NULL ELSE j.worker_id END,
+        pack = CASE WHEN j.id = v.ended THEN NULL ELSE j.pack END,
+        slot = CASE WHEN j.id = v.ended THEN NULL ELSE j.slot END,
+        result = CASE WHEN j.id = v.ended THEN v.result ELSE j.result END,
+        started_at = CASE WHEN j.id = v.ended THEN v.started_at ELSE v.now END,
+        finished_at = CASE WHEN j.id = v.ended THEN v.ended_at END,
+        updated_at = CASE WHEN j.id = v.ended THEN v.ended_at ELSE v.now END,
+        purge_at = CASE WHEN j.id = v.ended THEN v.purge_at ELSE j.purge_at END,
+        first_started_at = COALESCE(j.first_started_at, v.now),
+        attempt = CASE WHEN j.id = v.ended THEN j.attempt ELSE j.failures + 1 END,
+        {_anew("j.id = v.next AND j.checkpoint IS NULL AND NOT j.continuing")},
+        hold = '', open_end = false, deadline_at = NULL, reason = '', cause = '', error = '', error_type = '',
+        revision = j.revision + 1
+    FROM v WHERE j.id = ANY (ARRAY[%s, %s]::uuid[]) AND CASE
+        WHEN j.id = v.ended
+        THEN j.lease = v.lease AND j.state = 'running' AND j.cancel_reason = '' AND NOT j.spawned
+        ELSE j.lease = v.next_lease AND j.state = 'dispatched' AND j.worker_id = v.worker END
+    RETURNING j.finished_at, {", ".join(f"j.{name}" for name in STARTED)}
 ), recorded AS (
     {_INSERT_ATTEMPTS}
-    SELECT id, lease, attempt, 'complete', '', '', '', '', '', %s, %s, started_at, finished_at, %s::bigint FROM done
-    RETURNING job_id
-), started AS (
-    UPDATE tasks_job SET {_SET_STARTED} WHERE id = %s AND state = 'dispatched' AND lease = %s AND worker_id = %s
-    RETURNING {", ".join(STARTED)}
+    SELECT id, lease, attempt, 'complete', '', '', '', '', '', %s, %s, started_at, finished_at, %s::bigint
+    FROM moved WHERE finished_at IS NOT NULL
 )
-SELECT (SELECT count(*) FROM recorded) AS recorded, started.* FROM (SELECT 1) AS one LEFT JOIN started ON true
+SELECT {", ".join(STARTED)} FROM moved
 """
 
 
@@ -316,13 +340,12 @@ def complete_and_start(
         return done, start(following.job_id, following.lease, following.worker_id, now)
     ended = run.ended_at
     values = [
-        *[run.result, run.started_at, ended, ended, None if keep is None else ended + keep],
-        *[run.job_id, run.lease, worker_id, worker, run.counted],
-        *[now, now, now, *following],
+        *[run.job_id, run.lease, *following, now],
+        *[run.started_at, ended, None if keep is None else ended + keep, run.result],
+        *[run.job_id, following.job_id, worker_id, worker, run.counted],
     ]
-    (row,) = _jobs(_COMPLETE_AND_START, values, ("recorded", *STARTED), prepared=True)
-    recorded = row.__dict__.pop("recorded")
-    return bool(recorded), row if row.id is not None else None
+    moved = {job.id: job for job in _jobs(_COMPLETE_AND_START, values, STARTED, prepared=True)}
+    return run.job_id in moved, moved.get(following.job_id)
 
 
 def _array(values: Sequence[str]) -> str:

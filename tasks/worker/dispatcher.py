@@ -137,4 +137,5 @@ class Dispatcher(Loop):
         LINES.heal(set(inflight.held()) | set(inflight.active().values()), at)
 
     def wait_seconds(self) -> float:
-        return self._waits
+        # Somebody may be waiting behind a run that turns out long.
+        return min(self._waits, LONG_SECONDS) if LINES.turning() else self._waits
