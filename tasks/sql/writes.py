@@ -344,8 +344,9 @@ def complete_and_start(
         *[run.started_at, ended, None if keep is None else ended + keep, run.result],
         *[run.job_id, following.job_id, worker_id, worker, run.counted],
     ]
-    moved = {job.id: job for job in _jobs(_COMPLETE_AND_START, values, STARTED, prepared=True)}
-    return run.job_id in moved, moved.get(following.job_id)
+    moved = {job.state: job for job in _jobs(_COMPLETE_AND_START, values, STARTED, prepared=True)}
+    # A second message for the run that ends names the same row: it has ended, and does not start again.
+    return "completed" in moved, moved.get("running")
 
 
 def _array(values: Sequence[str]) -> str:

@@ -86,6 +86,13 @@ def test_one_that_was_cancelled_or_given_to_another_is_left_out(
     assert run.run_in_turn(runs, jobs.worker.id, can_kill=False) == 0, "a second delivery"
 
 
+def test_a_message_that_came_twice_runs_once(jobs: HandPlatform, work: FunctionHandler) -> None:
+    a, b = _claimed(jobs, work, "ok", "ok")
+    assert run.run_in_turn([a, a, b, a, b, b], jobs.worker.id, can_kill=False) == 2
+    assert [n for n, _ in seen] == [0, 1]
+    assert _states([a, b]) == [State.COMPLETED, State.COMPLETED]
+
+
 def test_nothing_runs_for_another_worker_or_a_forger(jobs: HandPlatform, work: FunctionHandler) -> None:
     runs = _claimed(jobs, work, "ok", "ok")
     assert run.run_in_turn(runs, uuid7(), can_kill=False) == 0
