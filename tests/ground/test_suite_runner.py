@@ -34,6 +34,21 @@ def test_all_passed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "passed  one: 3 passed in 0.1s" in printed
 
 
+def test_one_that_must_be_alone_starts_when_all_others_have_ended(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    runs = [
+        Run("alone", ("0",), "sqlite", alone=True),
+        Run("one", ("0",), "sqlite"),
+        Run("two", ("0",), "sqlite"),
+    ]
+    assert run_all(runs, FAKE) == 0
+    printed = capsys.readouterr().out
+    assert all(
+        printed.index(f"===== {name} =====") < printed.index("started: alone") for name in ("one", "two")
+    )
+
+
 @pytest.mark.parametrize("code", ["1", "2", "3", "4", "5"])
 def test_a_run_that_fails_or_runs_no_test_fails_the_whole(
     code: str, capsys: pytest.CaptureFixture[str]
