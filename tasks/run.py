@@ -80,10 +80,14 @@ def _end_and_begin(
         end(job, ending)
         return None if following is None else begin(*following, worker_id)
     done = finish_many.Done(job, ending, clock.now())
-    written, started = persist(
-        lambda: finish_many.complete_and_start(done, Next(*following, worker_id), clock.now()),
-        f"the end of job {job.id}",
-    )
+    try:
+        written, started = finish_many.complete_and_start(done, Next(*following, worker_id), clock.now())
+    except (OperationalError, InterfaceError):
+        # The database went away: when it is back this worker may be taken for dead at any moment, and starts nothing.
+        if not connection.in_atomic_block:
+            connection.close()
+        end(job, ending)
+        raise
     if not written:
         persist(lambda: finish.finish(job.id, job.lease, ending, clock.now()), f"the end of job {job.id}")
     return None if started is None else _begun(started)
