@@ -134,7 +134,7 @@ class Dispatcher(Loop):
         for slot in LINES.slow(at - LONG_SECONDS):
             dispatch.hand_back_line(slot, clock.now())
             LINES.drop(slot)
-        LINES.heal(set(inflight.held()) | set(inflight.active().values()), at)
+        LINES.heal(lambda: set(inflight.held()) | set(inflight.active().values()), at)
 
     def wait_seconds(self) -> float:
         # Somebody may be waiting behind a run that turns out long.

@@ -109,14 +109,14 @@ class Lines:
                 line.sent = line.busy = min(line.busy, 1)
                 self._forget_if_empty(slot, line)
 
-    def heal(self, held: Set[Any], at: float) -> None:
+    def heal(self, held: Callable[[], Set[Any]], at: float) -> None:
         """Go on where a run ended without a word, and forget messages that never came. ``held``: the requests that
         Celery knows of; ``at``: monotonic now."""
         with self._lock:
-            over = [
-                (slot, line.since)
+            working = [
+                (slot, line.request)
                 for slot, line in self._lines.items()
-                if line.busy and line.request is not None and line.request not in held
+                if line.busy and line.request is not None
             ]
             for slot, line in list(self._lines.items()):
                 if line.busy or line.waiting:
@@ -125,8 +125,16 @@ class Lines:
                     line.idle_since = at
                 elif at - line.idle_since >= LOST_SECONDS:
                     del self._lines[slot]
-        for slot, since in over:
-            self.leave(slot, since)
+        # Asked after: one that begins meanwhile must not be missed in an older answer.
+        known = held()
+        for slot, request in working:
+            if request not in known and self._works_on(slot, request):
+                self.leave(slot, at)
+
+    def _works_on(self, slot: UUID, request: Any) -> bool:
+        with self._lock:
+            line = self._lines.get(slot)
+            return line is not None and line.request is request
 
     # -- the consumer's side -----------------------------------------------------------------------------
 

@@ -140,18 +140,18 @@ def test_a_run_that_ended_without_a_word_does_not_hold_up_its_slot(
     lines: Lines, pool: Pool, send: Callable[..., None]
 ) -> None:
     send("a", "b")
-    lines.heal({"a"}, 0.0)
+    lines.heal(lambda: {"a"}, 0.0)
     assert pool.begun == ["a"]
-    lines.heal(set(), 0.0)
+    lines.heal(set, 0.0)
     assert pool.begun == ["a", "b"]
 
 
 def test_a_message_that_never_comes_is_forgotten_after_a_minute(lines: Lines) -> None:
     lines.sent(SLOT, "default")
     for at in (0.0, LOST_SECONDS - 1):
-        lines.heal(set(), at)
+        lines.heal(set, at)
         assert SLOT in lines._lines
-    lines.heal(set(), LOST_SECONDS)
+    lines.heal(set, LOST_SECONDS)
     assert SLOT not in lines._lines
 
 
@@ -160,3 +160,17 @@ def test_a_message_nobody_here_sent_begins_as_well(lines: Lines, pool: Pool) -> 
     assert pool.begun == ["from an earlier life"]
     lines.leave(SLOT, 0.0)
     assert lines.turning() == set()
+
+
+def test_one_that_begins_while_it_is_asked_who_is_held_is_not_taken_for_ended(
+    lines: Lines, pool: Pool, send: Callable[..., None]
+) -> None:
+    send("a")
+    send("b", "c", alone=True)
+
+    def held() -> set[str]:
+        lines.leave(SLOT, 0.0)  # "a" ends and "b" begins, which an answer of a moment ago does not know
+        return set()
+
+    lines.heal(held, 0.0)
+    assert pool.begun == ["a", "b"]
