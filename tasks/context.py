@@ -158,8 +158,8 @@ class JobContext:
         """Save where the next run goes on, now, under this run's lease.
 
         ``cursor`` is any JSON value, as large as a result may be. Raises ParamsInvalid when it is not,
-        ParamsTooLarge, LeaseLost, and on SQLite
-        CheckpointInTransaction while the handler holds a transaction.
+        ParamsTooLarge, LeaseLost, JobCancelled when the database has not answered for most of a lease (the job goes
+        on from the checkpoint before), and on SQLite CheckpointInTransaction while the handler holds a transaction.
         """
         cursor = check_json(cursor, what="checkpoint", max_bytes=config.get().tasks.result_max_bytes)
         self.port.checkpoint(cursor)

@@ -12,8 +12,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -31,7 +32,7 @@ from tasks.context import Child, Requested
 from tasks.direct_port import DirectPort
 from tasks.events import LeaseRejected, ProgressMade
 from tasks.models import Job
-from tasks.outcomes import LeaseLost
+from tasks.outcomes import JobCancelled, LeaseLost
 from tasks.run_state import RunState
 from tasks.spec import JobHandler
 from tasks.states import CancelReason
@@ -52,6 +53,9 @@ IDLE_SECONDS = 30.0
 LINGER_SECONDS = 5.0
 CLOCK_SECONDS = 60.0
 RETRY_SECONDS = 0.05
+PATIENCE_SECONDS = 20.0
+HANG_SECONDS = 10.0
+"""Past the deadline of a write, until its handler stops waiting for a thread that does not even say so."""
 LOCKED = "55P03"
 
 
@@ -62,6 +66,14 @@ class _Request:
     write: Callable[[], Any]
     deadline: float
     answer: Future[Any] = field(default_factory=Future)
+
+    def succeed(self, value: Any) -> None:
+        with suppress(InvalidStateError):  # its handler waits no longer
+            self.answer.set_result(value)
+
+    def fail(self, error: Exception) -> None:
+        with suppress(InvalidStateError):
+            self.answer.set_exception(error)
 
 
 class Reporter(Loop):
@@ -112,25 +124,35 @@ class Reporter(Loop):
         return is_postgres() and time.monotonic() - self._heard_at > config.get().tasks.lease_seconds * 2 / 3
 
     def do(self, write: Callable[[], Any]) -> Any:
-        """Let this thread write, and wait. Raises what it raises, or Unreachable when it cannot for a lease."""
-        patience = max(20.0, config.get().tasks.lease_seconds)
-        request = _Request(write, time.monotonic() + patience)
+        """Let this thread write, and wait. Raises what it raises, and Unreachable after ``PATIENCE_SECONDS``, or a
+        lease if that is longer.
+
+        Raises JobCancelled (shutdown) once ``hears_nothing``: whoever waits here must be out while the lease still
+        holds. The write may be done nevertheless, as long as it does.
+        """
+        request = _Request(write, time.monotonic() + max(PATIENCE_SECONDS, config.get().tasks.lease_seconds))
         with self._changing:
             self._requests.append(request)
             self.start()
         self.wake()
-        try:
-            return request.answer.result(timeout=patience + 10)
-        except FutureTimeout:
-            raise Unreachable(
-                "The database has not taken a write of this run. Is it up, or locked?"
-            ) from None
+        while True:
+            try:
+                return request.answer.result(timeout=POLL_SECONDS)
+            except FutureTimeout:
+                if request.answer.done():
+                    raise  # the write's own
+                if self.hears_nothing() and request.answer.cancel():
+                    raise JobCancelled(CancelReason.SHUTDOWN) from None
+                if time.monotonic() >= request.deadline + HANG_SECONDS:
+                    raise Unreachable(
+                        "The database has not taken a write of this run. Is it up, or locked?"
+                    ) from None
 
     def stop(self, timeout: float | None = 10.0) -> bool:
         """Also fails the writes that nobody will do any more."""
         ended = super().stop(timeout)
         while self._requests:
-            self._requests.popleft().answer.set_exception(Unreachable("This process is stopping."))
+            self._requests.popleft().fail(Unreachable("This process is stopping."))
         return ended
 
     # -- the thread itself -------------------------------------------------------------------------------
@@ -187,19 +209,21 @@ class Reporter(Loop):
     def _answer_requests(self) -> bool:
         for _ in range(len(self._requests)):
             request = self._requests.popleft()
+            if request.answer.cancelled():
+                continue
             try:
                 answer = request.write()
             except OperationalError as error:
                 if time.monotonic() >= request.deadline:
-                    request.answer.set_exception(error)
+                    request.fail(error)
                     continue
                 self._requests.append(request)
                 if not _is_locked(error):
                     raise
             except Exception as error:
-                request.answer.set_exception(error)
+                request.fail(error)
             else:
-                request.answer.set_result(answer)
+                request.succeed(answer)
         return False
 
     def _write_progress(self, state: RunState) -> None:

@@ -21,7 +21,7 @@ from tasks.context import Child
 from tasks.events import LeaseRejected, ProgressMade
 from tasks.handlers import job
 from tasks.models import Job
-from tasks.outcomes import LeaseLost
+from tasks.outcomes import JobCancelled, LeaseLost
 from tasks.reporter import ThreadPort
 from tasks.states import CancelReason, State
 from tests.database.handlers.rows import running_job
@@ -344,12 +344,37 @@ def test_a_run_cut_off_from_the_database_is_asked_to_stop(monkeypatch: pytest.Mo
 def test_a_run_is_asked_to_stop_though_its_reporter_hangs_in_a_dead_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    port, hang = ThreadPort(running_job()), threading.Event()
+    hang = threading.Event()
     monkeypatch.setattr(reporter.Reporter, "step", lambda self: not hang.wait())
+    port = ThreadPort(running_job())
     try:
         assert port.cancel_reason() == CancelReason.NONE
         port._reporter._heard_at -= config.get().tasks.lease_seconds * 0.7
         assert port.cancel_reason() == CancelReason.SHUTDOWN
+    finally:
+        hang.set()
+        port.close()
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize(
+    "write", [lambda port: port.checkpoint(1), lambda port: port.merge({"a": 1})], ids=["checkpoint", "merge"]
+)
+def test_a_run_that_waits_for_a_write_is_out_before_its_lease_ends(
+    monkeypatch: pytest.MonkeyPatch, write: Callable[[ThreadPort], Any]
+) -> None:
+    """Else it would still be a run when another worker takes its job over."""
+    job, hang, step = running_job(), threading.Event(), reporter.Reporter.step
+    monkeypatch.setattr(reporter.Reporter, "step", lambda self: hang.wait() and step(self))
+    port = ThreadPort(job)
+    port._reporter._heard_at -= config.get().tasks.lease_seconds * 0.7
+    try:
+        with pytest.raises(JobCancelled) as raised:
+            write(port)
+        assert raised.value.reason is CancelReason.SHUTDOWN
+        hang.set()
+        port.checkpoint(2)  # the database is back: nothing is left in the way
+        assert (row(job).checkpoint, row(job).data) == (2, {})
     finally:
         hang.set()
         port.close()
