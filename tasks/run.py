@@ -83,7 +83,8 @@ def _end_and_begin(
     try:
         written, started = finish_many.complete_and_start(done, Next(*following, worker_id), clock.now())
     except (OperationalError, InterfaceError):
-        # The database went away: when it is back this worker may be taken for dead at any moment, and starts nothing.
+        # Nobody can tell whether the next one has been started. Whoever gave us these runs hears that this failed, and
+        # gives back those that have not ended.
         if not connection.in_atomic_block:
             connection.close()
         end(job, ending)

@@ -6,15 +6,18 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.db import OperationalError
 
 from jobsplatform.kernel.ids import uuid7
 from jobsplatform.testing.platform import ACTOR, HandPlatform
-from tasks import control, pace, run
+from tasks import control, finish_many, pace, run
 from tasks.events import JobMoved, RunEnded, RunStarted
 from tasks.handlers import FunctionHandler, job
 from tasks.models import Job, JobAttempt
 from tasks.outcomes import Fail, Outcome, Retry
 from tasks.states import Cause, State
+from tasks.worker import warden
+from tasks.worker.losses import How, Loss
 
 seen: list[Any] = []
 
@@ -143,3 +146,29 @@ def test_the_time_limit_of_each_counts_from_its_own_start(jobs: HandPlatform) ->
     runs = [(message.job_id, message.lease) for message in jobs.worker.dispatch()]
     run.run_in_turn(runs, jobs.worker.id, can_kill=False)
     assert [limit.total_seconds() for limit in limits] == [30, 30]
+
+
+@pytest.mark.parametrize("committed", [False, True], ids=["not written", "written, the answer lost"])
+def test_a_database_that_goes_away_between_two_runs_loses_neither(
+    jobs: HandPlatform, work: FunctionHandler, monkeypatch: pytest.MonkeyPatch, committed: bool
+) -> None:
+    runs = _claimed(jobs, work, "ok", "ok", "ok")
+    write = finish_many.complete_and_start
+
+    def away(*given: Any) -> Any:
+        if committed:
+            write(*given)
+        raise OperationalError("the connection is gone")
+
+    monkeypatch.setattr(finish_many, "complete_and_start", away)
+    with pytest.raises(OperationalError):
+        run.run_in_turn(runs, jobs.worker.id, can_kill=False)
+    assert [n for n, _ in seen] == [0]
+    for key in runs:  # what the worker's main process does when its request fails
+        warden.write(Loss(key, How.UNCLEAR, "the connection is gone"))
+    assert _states(runs) == [State.COMPLETED, State.PENDING, State.PENDING]
+    assert JobAttempt.objects.filter(job_id=runs[0][0]).count() == 1
+    monkeypatch.undo()
+    jobs.drain()
+    assert [n for n, _ in seen] == [0, 1, 2]
+    assert _states(runs) == [State.COMPLETED] * 3
