@@ -21,11 +21,13 @@ LOST_SECONDS = 60.0
 @dataclass(slots=True)
 class Line:
     """One slot. ``sent``: messages that have not ended; ``waiting``: those that have come and not begun, each with
-    whether it must be by itself; ``busy``: how many the pool works on, since the monotonic instant ``since``."""
+    whether it must be by itself; ``busy``: how many the pool works on in this ``turn``, since the monotonic instant
+    ``since``."""
 
     queue: str
     sent: int = 0
     busy: int = 0
+    turn: int = 0
     request: Any = None
     since: float = 0.0
     idle_since: float | None = None
@@ -35,6 +37,11 @@ class Line:
     def is_short(self) -> bool:
         """Whether nothing is on its way behind those that are worked on."""
         return 0 < self.sent <= self.busy
+
+    def over(self) -> None:
+        """Those that the pool worked on have ended."""
+        self.sent = max(len(self.waiting), self.sent - self.busy)
+        self.busy, self.request = 0, None
 
     def next(self) -> list[Any]:
         """Those to work on next."""
@@ -152,8 +159,7 @@ class Lines:
             line = self._lines.get(slot)
             if line is None:
                 return
-            line.sent = max(len(line.waiting), line.sent - line.busy)
-            line.busy, line.request = 0, None
+            line.over()
             self._forget_if_empty(slot, line)
             free = not line.waiting
         self._advance(slot, at)
@@ -167,17 +173,27 @@ class Lines:
                 if line is None or line.busy or not line.waiting:
                     return
                 messages = line.next()
-                line.busy, line.since = len(messages), at
-            line.request = self._begin(messages)
-            with self._lock:
-                if line.request is not None:
-                    short = line.is_short
-                    break
-                line.sent = max(len(line.waiting), line.sent - line.busy)
-                line.busy = 0
-                self._forget_if_empty(slot, line)
+                line.busy, line.since, line.turn = len(messages), at, line.turn + 1
+                turn = line.turn
+            request = None
+            try:
+                request = self._begin(messages)
+            finally:
+                short = self._begun(slot, line, turn, request)
+            if request is not None:
+                break
         if short:
             self._wake()
+
+    def _begun(self, slot: UUID, line: Line, turn: int, request: Any) -> bool:
+        """Note the request of a turn; whether the line is short now. A thread of the pool may have ended it already."""
+        with self._lock:
+            if line.turn == turn and line.busy:
+                line.request = request
+                if request is None:
+                    line.over()
+                    self._forget_if_empty(slot, line)
+            return line.is_short
 
     def _forget_if_empty(self, slot: UUID, line: Line) -> None:
         if line.sent <= 0 and not line.waiting and not line.busy:

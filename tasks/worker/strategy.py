@@ -40,7 +40,6 @@ def strategy(task: Any, app: Any, consumer: Any, **options: Any) -> Handler:
 
     def begin(messages: list[Any]) -> Any:
         first = messages[0]
-        headers = first.headers
         request = request_class(
             first,
             # Acknowledged on delivery: the row of the job is what survives, not the message.
@@ -52,7 +51,7 @@ def strategy(task: Any, app: Any, consumer: Any, **options: Any) -> Handler:
             task=task,
             connection_errors=consumer.connection_errors,
             body=first.body if len(messages) == 1 else _together(messages),
-            headers=headers,
+            headers=first.headers,
             decoded=len(messages) > 1,
             utc=True,
         )
@@ -60,6 +59,8 @@ def strategy(task: Any, app: Any, consumer: Any, **options: Any) -> Handler:
             return None
         signals.task_received.send(sender=consumer, request=request)
         task_reserved(request)
+        for callback in consumer.on_task_message:
+            callback(request)
         consumer.on_task_request(request)
         return request
 
@@ -91,6 +92,11 @@ def _nothing(*args: Any, **kwargs: Any) -> None:
 
 
 def _is_direct(message: Any) -> bool:
+    """Did it come by a queue of ours? Its sender says so; but one that the broker keeps account of did not, and must be
+    acknowledged."""
+    kept = getattr(getattr(message.channel, "qos", None), "_delivered", None) or ()
+    if message.delivery_tag in kept:
+        return False
     return str((message.delivery_info or {}).get("routing_key", "")).startswith(DIRECT_PREFIX)
 
 

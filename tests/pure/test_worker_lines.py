@@ -174,3 +174,37 @@ def test_one_that_begins_while_it_is_asked_who_is_held_is_not_taken_for_ended(
 
     lines.heal(held, 0.0)
     assert pool.begun == ["a", "b"]
+
+
+def test_one_that_ends_before_its_begin_returns_leaves_the_next_its_turn(lines: Lines, pool: Pool) -> None:
+    """A thread of the pool may be through before the main thread is told that it took the message."""
+
+    def begin(messages: list[str]) -> str | None:
+        request = pool.begin(messages)
+        if messages == ["a"]:
+            lines.leave(SLOT, 0.0)
+        return request
+
+    lines.serve(begin)
+    for _ in range(2):
+        lines.sent(SLOT, "default")
+    lines._lines[SLOT].waiting.extend([("a", True), ("b", True)])
+    lines._advance(SLOT, 0.0)
+    assert pool.begun == ["a", "b"]
+    lines.heal(lambda: {"b"}, 0.0)
+    assert lines.turning() == {SLOT}, "b still works"
+
+
+def test_a_message_that_cannot_even_begin_does_not_hold_up_its_slot(lines: Lines, pool: Pool) -> None:
+    def begin(messages: list[str]) -> str | None:
+        if messages == ["broken"]:
+            raise KeyError("id")
+        return pool.begin(messages)
+
+    lines.serve(begin)
+    lines.sent(SLOT, "default")
+    with pytest.raises(KeyError):
+        lines.enter(SLOT, "broken", 0.0, alone=False)
+    lines.sent(SLOT, "default")
+    lines.enter(SLOT, "a", 0.0, alone=False)
+    assert pool.begun == ["a"]
