@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -319,7 +320,14 @@ class ThreadPort:
 
     def spawn(self, children: Sequence[Child | Requested], ignore_failures: bool) -> list[UUID]:
         self._check()
-        ids = spawning.spawn(self._job, children, ignore_failures, clock.now())
+
+        def write() -> list[UUID] | None:
+            return spawning.spawn(self._job, children, ignore_failures, clock.now())
+
+        # Part of the handler's transaction if it has one; else as safe from an outage as any other write of the run.
+        # The children belong to the request that this thread works for.
+        mine = copy_context()
+        ids = write() if holds_transaction(self._connection) else self._reporter.do(lambda: mine.run(write))
         self._held(ids is not None, "children")
         self._state.row_locked = holds_transaction(self._connection)
         return ids or []

@@ -9,14 +9,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import OperationalError, connection, connections, transaction
 
-from jobsplatform.kernel import clock, config, events
+from jobsplatform.kernel import clock, config, context, events
 from jobsplatform.kernel.db import is_postgres
 from jobsplatform.kernel.errors import CheckpointInTransaction, UnknownName
 from jobsplatform.kernel.loop import Loop, wait_until
 from jobsplatform.kernel.models import Process, Tenant
-from tasks import registry, reporter, transitions
+from tasks import registry, reporter, spawning, transitions
 from tasks.context import Child
 from tasks.events import LeaseRejected, ProgressMade
 from tasks.handlers import job
@@ -415,6 +415,23 @@ def test_children_are_created_once_with_the_parents_tenant_and_user() -> None:
     with pytest.raises(UnknownName):
         port.spawn([Child("tests.chidl", {}, "d")], True)
     port.close()
+
+
+def test_children_are_created_though_the_connection_breaks_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    declared = job("tests.patient")(lambda: None)
+    parent, create, broken = running_job(), spawning.spawn, [OperationalError("terminating connection")]
+
+    def spawn(*given: Any) -> Any:
+        if broken:
+            raise broken.pop()
+        return create(*given)
+
+    monkeypatch.setattr(reporter.spawning, "spawn", spawn)
+    port = ThreadPort(parent)
+    with context.bind(request_id="r-1"):
+        ids = port.spawn([Child(declared, {}, "a")], False)
+    port.close()
+    assert list(Job.objects.filter(parent_id=parent.id).values_list("id", "request_id")) == [(ids[0], "r-1")]
 
 
 @pytest.mark.parametrize("commits", [True, False])
