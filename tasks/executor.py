@@ -13,7 +13,7 @@ from typing import Any
 from celery.exceptions import SoftTimeLimitExceeded
 
 from jobsplatform.kernel import clock, config
-from jobsplatform.kernel.db import close_broken, holds_transaction, is_sound, opened_here
+from jobsplatform.kernel.db import FRESH_SECONDS, close_broken, holds_transaction, is_sound, opened_here
 from jobsplatform.kernel.errors import InvalidInput
 from tasks import async_run, handlers
 from tasks.context import JobContext
@@ -38,8 +38,6 @@ from tasks.states import CancelReason, Cause
 logger = logging.getLogger("jobsplatform.executor")
 
 REASON_LENGTH = 200
-FRESH_SECONDS = 1.0
-"""A connection that was in order before a run of less is taken to be there still; the server is not asked."""
 COMPLETED = Ending("completed")
 _HIDDEN = frozenset({__file__, handlers.__file__, async_run.__file__})
 # What the pool's own signal handler exits with (billiard: -(256 - signal)): the process is to end.
@@ -62,6 +60,7 @@ def execute(handler: JobHandler, context: JobContext, *, continuing: bool) -> En
     if inside:
         return ending
     left_open = holds_transaction(default)
+    # A connection that was in order before a short run is taken to be there still; the server is not asked.
     fresh = clock.monotonic() - began < FRESH_SECONDS
     for connection in opened_here():
         if not (fresh and is_sound(connection)):

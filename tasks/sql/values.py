@@ -22,7 +22,7 @@ def uuid_in(value: UUID | None) -> Any:
 
 def time_in(value: datetime | None) -> Any:
     """An aware instant, as it is bound."""
-    return connection.ops.adapt_datetimefield_value(value)
+    return value if is_postgres() else connection.ops.adapt_datetimefield_value(value)
 
 
 def uuid_out(value: Any) -> UUID:

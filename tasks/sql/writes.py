@@ -25,7 +25,7 @@ from jobsplatform.kernel.prepared import prepared_cursor
 from tasks.json_values import StoredJSON
 from tasks.models import Job
 from tasks.sql import sqlite
-from tasks.sql.values import uuid_out
+from tasks.sql.values import marks, time_in, uuid_in, uuid_out
 
 # What a run needs to know of its job; the other columns are read when somebody asks for them.
 STARTED = (
@@ -92,20 +92,8 @@ def _jobs(sql: str, params: Sequence[Any], columns: Sequence[str], *, prepared: 
     return found
 
 
-def _uuid(value: UUID | None) -> Any:
-    return value if value is None or is_postgres() else value.hex
-
-
-def _time(value: datetime | None) -> Any:
-    return value if is_postgres() else connection.ops.adapt_datetimefield_value(value)
-
-
 def _skip_locked() -> str:
     return "FOR UPDATE SKIP LOCKED" if is_postgres() else ""
-
-
-def _marks(values: Sequence[Any]) -> str:
-    return ", ".join(["%s"] * len(values))
 
 
 def claim(job_ids: Sequence[UUID], worker_id: UUID, now: datetime) -> list[Job]:
@@ -114,14 +102,14 @@ def claim(job_ids: Sequence[UUID], worker_id: UUID, now: datetime) -> list[Job]:
         return []
     sql = f"""
         WITH picked AS MATERIALIZED (
-            SELECT id FROM tasks_job WHERE id IN ({_marks(job_ids)}) AND state = 'pending' AND hold = ''
+            SELECT id FROM tasks_job WHERE id IN ({marks(len(job_ids))}) AND state = 'pending' AND hold = ''
             ORDER BY id {_skip_locked()}
         )
         UPDATE tasks_job SET {_SET_CLAIMED} WHERE id IN (SELECT id FROM picked) RETURNING {", ".join(_CLAIMED)}"""
-    at = _time(now)
+    at = time_in(now)
     return _jobs(
         sql,
-        [*map(_uuid, job_ids), _uuid(worker_id), None, None, at, at],
+        [*map(uuid_in, job_ids), uuid_in(worker_id), None, None, at, at],
         _CLAIMED,
         prepared=len(job_ids) == 1,
     )
@@ -137,7 +125,7 @@ class Sent(NamedTuple):
 def claim_along(first: Job, slot: UUID, pack: UUID | None, most: int, now: datetime) -> list[Sent]:
     """Put a claimed job, and up to ``most`` claimable ones of its kind, into one slot and pack; the latter, oldest
     first."""
-    at, more = _time(now), []
+    at, more = time_in(now), []
     with prepared_cursor(connection) as cursor:
         if most > 0:
             cursor.execute(
@@ -150,13 +138,13 @@ def claim_along(first: Job, slot: UUID, pack: UUID | None, most: int, now: datet
                 UPDATE tasks_job SET {_SET_CLAIMED} WHERE id IN (SELECT id FROM picked) RETURNING due_at, id, lease""",
                 [
                     *[first.queue, first.handler_key, first.priority, first.tenant_id, most],
-                    *[_uuid(first.worker_id), _uuid(pack), _uuid(slot), at, at],
+                    *[uuid_in(first.worker_id), uuid_in(pack), uuid_in(slot), at, at],
                 ],
             )
             more = [Sent(uuid_out(job_id), lease) for _, job_id, lease in sorted(cursor.fetchall())]
         cursor.execute(
             "UPDATE tasks_job SET pack = %s, slot = %s WHERE id = %s AND state = 'dispatched' AND lease = %s",
-            [_uuid(pack if more else None), _uuid(slot), _uuid(first.id), first.lease],
+            [uuid_in(pack if more else None), uuid_in(slot), uuid_in(first.id), first.lease],
         )
     return more
 
@@ -167,9 +155,9 @@ def start(job_id: UUID, lease: int, worker_id: UUID | None, now: datetime) -> Jo
     sql = f"""
         UPDATE tasks_job SET {_SET_STARTED}
         WHERE id = %s AND state = 'dispatched' AND lease = %s {mine} RETURNING {", ".join(STARTED)}"""
-    at = _time(now)
-    values = [at, at, at, _uuid(job_id), lease]
-    found = _jobs(sql, [*values, _uuid(worker_id)] if mine else values, STARTED, prepared=True)
+    at = time_in(now)
+    values = [at, at, at, uuid_in(job_id), lease]
+    found = _jobs(sql, [*values, uuid_in(worker_id)] if mine else values, STARTED, prepared=True)
     return found[0] if found else None
 
 
@@ -181,8 +169,8 @@ def start_pack(pack: UUID, worker_id: UUID, most: int, now: datetime) -> list[Jo
             ORDER BY due_at, id LIMIT %s {"FOR UPDATE" if is_postgres() else ""}
         )
         UPDATE tasks_job SET {_SET_STARTED} WHERE id IN (SELECT id FROM picked) RETURNING {", ".join(STARTED)}"""
-    at = _time(now)
-    params = [_uuid(worker_id), _uuid(pack), most, at, at, at]
+    at = time_in(now)
+    params = [uuid_in(worker_id), uuid_in(pack), most, at, at, at]
     return sorted(_jobs(sql, params, STARTED), key=lambda job: (job.due_at, job.id.int))
 
 
