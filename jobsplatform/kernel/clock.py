@@ -16,6 +16,8 @@ from django.db import connection
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+SHORT_TRIP_SECONDS = 0.1
+
 
 class Clock(Protocol):
     """What every clock promises: aware UTC instants, and seconds that never step back."""
@@ -42,10 +44,15 @@ class SystemClock:
 
 
 class DatabaseClock(SystemClock):
-    """The database's clock, read once and carried on by monotonic time until the next ``sync``."""
+    """The database's clock, read once and carried on by monotonic time until the next ``sync``.
+
+    A reading is off by half its round trip at most. One that took long, over a connection that stood still for a
+    moment, would put the clock wrong by that much: the one before is carried on then.
+    """
 
     def __init__(self) -> None:
         self._base: tuple[datetime, float] | None = None
+        self._trip = 0.0  # of the reading that is carried on, in seconds
 
     def now(self) -> datetime:
         if self._base is None:
@@ -63,8 +70,9 @@ class DatabaseClock(SystemClock):
             cursor.execute("SELECT clock_timestamp()")
             instant = cursor.fetchone()[0]
         after = time.monotonic()
-        # The answer was made between the two readings: the middle is off by at most half the round trip.
-        self._base = (instant.astimezone(UTC), (before + after) / 2)
+        trip = after - before
+        if self._base is None or trip <= max(SHORT_TRIP_SECONDS, 2 * self._trip):
+            self._base, self._trip = (instant.astimezone(UTC), (before + after) / 2), trip
 
 
 class FrozenClock:
