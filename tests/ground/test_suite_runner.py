@@ -21,10 +21,7 @@ FAKE = [
 
 def test_every_layer_runs_and_the_database_layer_on_both() -> None:
     planned = {(path, run.database) for run in whole_suite() for path in run.paths}
-    layers = {f"tests/{path.parent.name}" for path in ROOT.glob("tests/*/__init__.py")} - {
-        "tests/services",
-        "tests/chaos",
-    }
+    layers = {f"tests/{path.parent.name}" for path in ROOT.glob("tests/*/__init__.py")} - {"tests/services"}
     assert {path for path, _ in planned} == layers
     assert {database for path, database in planned if path == "tests/database"} == {"sqlite", "postgres"}
 
