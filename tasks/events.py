@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from uuid import UUID
 
+from jobsplatform.kernel.events import event
 
-@dataclass(frozen=True, slots=True)
+
+@event
 class JobSubmitted:
     """A job row came to be. ``status``: created, alias or successor."""
 
@@ -19,7 +21,7 @@ class JobSubmitted:
     tenant_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@event
 class JobMoved:
     """A job made the move named ``move`` (``tasks.states.MOVES``) and is now in ``state``."""
 
@@ -35,7 +37,7 @@ class JobMoved:
     parent_id: UUID | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@event
 class RunStarted:
     """A run began. ``waited_ms``: from the time it might have started."""
 
@@ -48,7 +50,7 @@ class RunStarted:
     waited_ms: float
 
 
-@dataclass(frozen=True, slots=True)
+@event
 class RunEnded:
     """A run ended. ``outcome``: ok, paused, err (with ``cause``), or the name of another move."""
 
@@ -72,7 +74,7 @@ class RunEnded:
     priority: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@event
 class LeaseRejected:
     """A writer came with a lease that no longer holds; nothing was changed. ``where``: what it wanted."""
 
@@ -81,7 +83,7 @@ class LeaseRejected:
     where: str
 
 
-@dataclass(frozen=True, slots=True)
+@event
 class TickSkipped:
     """An exclusive type's live tick or manual trigger found an unfinished job. ``interval_ms`` 0: on demand."""
 
@@ -91,7 +93,7 @@ class TickSkipped:
     job_id: UUID | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@event
 class CancelRequested:
     """A running job was asked to stop."""
 
@@ -100,7 +102,7 @@ class CancelRequested:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@event
 class CancelSeen:
     """A run that was asked to stop has ended. ``latency_ms``: from the request to the end."""
 
@@ -110,14 +112,14 @@ class CancelSeen:
     latency_ms: float
 
 
-@dataclass(frozen=True, slots=True)
+@event
 class ProgressMade:
     """A run's progress was written."""
 
     job_id: UUID
 
 
-@dataclass(frozen=True, slots=True)
+@event
 class SuspensionChanged:
     """A suspension was made (``open``) or lifted."""
 
@@ -128,7 +130,7 @@ class SuspensionChanged:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@event
 class WorkerLost:
     """An incarnation stopped beating; its jobs were taken back."""
 

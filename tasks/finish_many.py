@@ -5,7 +5,7 @@ What this writes is what ``finish`` would have written, in one statement instead
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from tasks.events import JobMoved, RunEnded
 from tasks.models import Job
 from tasks.outcomes import Ending
 from tasks.retention import purge_after
-from tasks.sql.writes import Completed, Next, to_json
+from tasks.sql.writes import Completed, Next, Part, to_json
 from tasks.states import Priority, State
 
 
@@ -34,10 +34,12 @@ class Done:
 
 
 class Turn(NamedTuple):
-    """``started``: the next runs of a pack; ``left``: ends that are not plain after all, for ``finish``."""
+    """``started``: the next runs of a pack; ``left``: ends that are not plain after all, for ``finish``; ``told``: the
+    events of the others, to be delivered by the caller."""
 
     started: list[Job]
     left: list[Done]
+    told: list[object]
 
 
 def is_plain(job: Job, ending: Ending) -> bool:
@@ -53,10 +55,15 @@ def is_plain(job: Job, ending: Ending) -> bool:
 
 @retry_deadlocks
 @transaction.atomic
-def turn(done: Sequence[Done], pack: UUID, worker_id: UUID, most: int, now: datetime) -> Turn:
-    """Write what is done, and start up to ``most`` runs of the pack, in one transaction."""
-    left = complete_many(done)
-    return Turn(transitions.start_pack(pack, worker_id, most, now), left)
+def turn(done: Sequence[Done], following: Part, now: datetime, meanwhile: Callable[[], None]) -> Turn:
+    """Write what is done, and start the next part of the pack, in one transaction; ``meanwhile`` is called while the
+    database works on it."""
+    rows, keep, worker = _written(done)
+    written, started = transitions.turn_pack(rows, keep, worker, following, now, meanwhile)
+    ended, left = _parted(done, written)
+    if ended:
+        after_commit(lambda: _let_go(ended))
+    return Turn(started, left, _told(ended))
 
 
 def complete_many(done: Sequence[Done]) -> list[Done]:
@@ -66,16 +73,24 @@ def complete_many(done: Sequence[Done]) -> list[Done]:
     """
     if not done:
         return []
-    first = done[0].job
-    written = transitions.complete_many(
-        [_row(one) for one in done], _keep(first), first.worker_id, _worker(first)
-    )
-    ended, left = list(done), []
-    if len(written) != len(done):
-        ended = [one for one in done if one.job.id in written]
-        left = [one for one in done if one.job.id not in written]
+    rows, keep, worker = _written(done)
+    written = transitions.complete_many(rows, keep, done[0].job.worker_id, worker)
+    ended, left = _parted(done, written)
     _tell(ended)
     return left
+
+
+def _written(done: Sequence[Done]) -> tuple[list[Completed], timedelta | None, str]:
+    """The rows to be written, how long they are kept, and by which worker."""
+    if not done:
+        return [], None, ""
+    return [_row(one) for one in done], _keep(done[0].job), _worker(done[0].job)
+
+
+def _parted(done: Sequence[Done], written: set[UUID]) -> tuple[Sequence[Done], list[Done]]:
+    if len(written) == len(done):
+        return done, []
+    return [one for one in done if one.job.id in written], [one for one in done if one.job.id not in written]
 
 
 @retry_deadlocks
@@ -101,7 +116,7 @@ def _keep(job: Job) -> timedelta | None:
 
 def _tell(ended: Sequence[Done]) -> None:
     if ended:
-        events.emit_all([event for one in ended for event in _told(one)])
+        events.emit_all(_told(ended))
         after_commit(lambda: _let_go(ended))
 
 
@@ -111,20 +126,23 @@ def _row(one: Done) -> Completed:
     return Completed(job.id, job.lease, to_json(ending.result), ending.count, job.started_at, one.ended_at)
 
 
-def _told(one: Done) -> tuple[JobMoved, RunEnded]:
-    job, ending = one.job, one.ending
-    assert job.started_at is not None
-    elapsed = max(0.0, (one.ended_at - job.started_at).total_seconds() * 1000)
-    return (
-        JobMoved(
-            job.id, job.handler_key, "complete", State.COMPLETED, job.lease, job.queue,
-            worker_id=job.worker_id, parent_id=job.parent_id,
-        ),
-        RunEnded(
-            job.id, job.app_id, job.job_type, job.lease, job.attempt, "ok", "complete", State.COMPLETED, "",
-            ending.count, elapsed, ending.extra, priority=job.priority,
-        ),
-    )  # fmt: skip
+def _told(ended: Sequence[Done]) -> list[object]:
+    told: list[object] = []
+    for one in ended:
+        job, ending = one.job, one.ending
+        assert job.started_at is not None
+        elapsed = max(0.0, (one.ended_at - job.started_at).total_seconds() * 1000)
+        told += (
+            JobMoved(
+                job.id, job.handler_key, "complete", State.COMPLETED, job.lease, job.queue,
+                worker_id=job.worker_id, parent_id=job.parent_id,
+            ),
+            RunEnded(
+                job.id, job.app_id, job.job_type, job.lease, job.attempt, "ok", "complete", State.COMPLETED, "",
+                ending.count, elapsed, ending.extra, priority=job.priority,
+            ),
+        )  # fmt: skip
+    return told
 
 
 def _let_go(ended: Sequence[Done]) -> None:

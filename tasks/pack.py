@@ -11,13 +11,14 @@ import threading
 from collections import deque
 from uuid import UUID
 
-from jobsplatform.kernel import clock
+from jobsplatform.kernel import clock, events
 from jobsplatform.kernel.loop import Loop
 from tasks import finish_many, pace, packing, registry, run, transitions
 from tasks.finish_many import Done
 from tasks.lazy_port import LazyPort
 from tasks.models import Job
 from tasks.spec import JobHandler
+from tasks.sql.writes import Part
 
 LONG_SECONDS = 1.0
 """A run of a pack that takes longer is no short run: those behind it are given back. So are those of a pack that works
@@ -33,6 +34,7 @@ class PackRun:
         self._writing = threading.Lock()  # one writer at a time
         self._done: list[Done] = []
         self._ready: deque[Job] = deque()
+        self._untold: list[object] = []  # events of what is written
         self._given_up = False
         self._late = False
         self._made_at = clock.monotonic()
@@ -41,6 +43,12 @@ class PackRun:
 
     def run(self) -> int:
         """Run what the pack still holds; how many runs that were. Nothing of another worker, or of an old message."""
+        try:
+            return self._run()
+        finally:
+            self._tell()
+
+    def _run(self) -> int:
         count, most = 0, 1
         while not (self._given_up or self._late):
             part = run.persist(lambda: self._turn(most), f"the ends of pack {self.pack}")  # noqa: B023
@@ -61,14 +69,22 @@ class PackRun:
         with self._writing:
             done = self._take()
             try:
-                part, left = finish_many.turn(done, self.pack, self.worker_id, most, clock.now())
+                following = Part(self.pack, self.worker_id, most)
+                part, left, told = finish_many.turn(done, following, clock.now(), self._tell)
             except BaseException:
                 self._put_back(done)
                 raise
+        self._untold = told
         self._end_singly(left)
         if part:
             run.tell_starts(part)
         return part
+
+    def _tell(self) -> None:
+        """Tell what the turn before this one has written: the database works meanwhile."""
+        with self._changing:
+            told, self._untold = self._untold, []
+        events.deliver_all(told)
 
     def _run_part(self, part: list[Job]) -> int:
         handler = registry.find(part[0].app_id, part[0].job_type)
@@ -133,6 +149,8 @@ class PackRun:
         at, oldest, began = clock.monotonic(), self._oldest_at, self._began_at
         if oldest is not None and at - oldest >= 2 * packing.PART_SECONDS:
             self.flush()
+        if began is not None and at - began >= 2 * packing.PART_SECONDS:
+            self._tell()
         if began is not None and at - began >= LONG_SECONDS and not self._given_up:
             self._give_up_rest()
         elif not self._late and at - self._made_at >= 2 * packing.PACK_SECONDS:

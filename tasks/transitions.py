@@ -10,7 +10,8 @@ run carry its lease just the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -18,6 +19,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
+from jobsplatform.kernel.db import pipelined
 from tasks.models import Job
 from tasks.sql import writes
 from tasks.states import ACTIVE, BY_NAME, INTERRUPTIONS, CancelReason, Cause, Hold, Role, State
@@ -104,7 +106,7 @@ def limit_run(job_id: UUID, lease: int, deadline: datetime) -> bool:
 
 def start_pack(pack: UUID, worker_id: UUID, most: int, now: datetime) -> list[Job]:
     """Up to ``most`` runs of a pack begin; those of its jobs that were cancelled or given to others do not."""
-    return writes.start_pack(pack, worker_id, most, now)
+    return writes.start_pack(pack, worker_id, most, now)()
 
 
 def progress(
@@ -250,7 +252,23 @@ def complete_many(
     runs: Sequence[writes.Completed], purge_after: timedelta | None, worker_id: UUID | None, worker: str
 ) -> set[UUID]:
     """``complete`` for plain runs, with their attempts, in one statement; the jobs that were completed by it."""
-    return writes.complete(runs, purge_after, worker_id, worker)
+    return writes.complete(runs, purge_after, worker_id, worker)()
+
+
+def turn_pack(
+    runs: Sequence[writes.Completed],
+    purge_after: timedelta | None,
+    worker: str,
+    following: writes.Part,
+    now: datetime,
+    meanwhile: Callable[[], None],
+) -> tuple[set[UUID], list[Job]]:
+    """``complete_many`` and ``start_pack`` in one trip; ``meanwhile`` is called while the database works on them."""
+    with pipelined() if len(runs) > 1 else nullcontext():
+        completed = writes.complete(runs, purge_after, following.worker_id, worker)
+        started = writes.start_pack(*following, now)
+        meanwhile()
+        return completed(), started()
 
 
 def complete_and_start(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import ParamSpec, TypeVar
 
+import psycopg
 from django.db import (
     DEFAULT_DB_ALIAS,
     DatabaseError,
@@ -32,6 +33,18 @@ _LOOKED_AT = "_jobsplatform_looked_at"
 
 DEADLOCK = "40P01"
 DEADLOCK_ATTEMPTS = 6
+
+
+@contextmanager
+def pipelined(alias: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
+    """Within it, and within a transaction, a statement is sent without waiting for its answer, where the database can;
+    fetching an answer waits for it, and raises what went wrong."""
+    connection = connections[alias]
+    if not (is_postgres(alias) and psycopg.Pipeline.is_supported()):
+        yield
+        return
+    with connection.wrap_database_errors, connection.connection.pipeline():
+        yield
 
 
 @functools.cache

@@ -10,12 +10,13 @@ data-modifying WITH; what it needs otherwise is in ``tasks.sql.sqlite``.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection
+from django.db.backends.utils import CursorWrapper
 from django.db.models import JSONField
 from django.db.models.base import ModelState
 from psycopg.types.datetime import TimestamptzLoader
@@ -68,17 +69,30 @@ _JSON = {f.attname for f in Job._meta.concrete_fields if isinstance(f, JSONField
 
 
 def _jobs(sql: str, params: Sequence[Any], columns: Sequence[str], *, prepared: bool = False) -> list[Job]:
-    """The rows that a statement returns, as jobs; columns that it does not return are read when asked for.
+    """The rows that a statement returns, as jobs; columns that it does not return are read when asked for."""
+    return _ask(sql, params, columns, prepared=prepared)()
+
+
+def _ask(
+    sql: str, params: Sequence[Any], columns: Sequence[str], *, prepared: bool = False
+) -> Callable[[], list[Job]]:
+    """Send a statement; the answer is read when it is called for, as ``_jobs``.
 
     On PostgreSQL the values come typed and are put into place as they are: a tenth of what a model costs.
     """
     if not is_postgres():
-        return sqlite.jobs(sql, params, columns)
+        found = sqlite.jobs(sql, params, columns)
+        return lambda: found
+    cursor = prepared_cursor(connection) if prepared else connection.cursor()
+    # Django reads instants in Python, four of them as slowly as the rest of the row; psycopg's own are the same.
+    cursor.cursor.adapters.register_loader("timestamptz", TimestamptzLoader)
+    cursor.execute(sql, params)
+    return lambda: _read(cursor, columns)
+
+
+def _read(cursor: CursorWrapper, columns: Sequence[str]) -> list[Job]:
     found, texts, alias = [], [name for name in columns if name in _JSON], connection.alias
-    with prepared_cursor(connection) if prepared else connection.cursor() as cursor:
-        # Django reads instants in Python, four of them as slowly as the rest of the row; psycopg's own are the same.
-        cursor.cursor.adapters.register_loader("timestamptz", TimestamptzLoader)
-        cursor.execute(sql, params)
+    with cursor:
         for row in cursor.fetchall():
             job = Job.__new__(Job)
             values = job.__dict__
@@ -161,8 +175,16 @@ def start(job_id: UUID, lease: int, worker_id: UUID | None, now: datetime) -> Jo
     return found[0] if found else None
 
 
-def start_pack(pack: UUID, worker_id: UUID, most: int, now: datetime) -> list[Job]:
-    """Start up to ``most`` runs of a pack that this worker was sent, oldest first."""
+class Part(NamedTuple):
+    """What is to begin of a pack: up to ``most`` of its runs."""
+
+    pack: UUID
+    worker_id: UUID
+    most: int
+
+
+def start_pack(pack: UUID, worker_id: UUID, most: int, now: datetime) -> Callable[[], list[Job]]:
+    """Start up to ``most`` runs of a pack that this worker was sent; called for, they come oldest first."""
     sql = f"""
         WITH picked AS MATERIALIZED (
             SELECT id FROM tasks_job WHERE state = 'dispatched' AND worker_id = %s AND pack = %s
@@ -171,7 +193,8 @@ def start_pack(pack: UUID, worker_id: UUID, most: int, now: datetime) -> list[Jo
         UPDATE tasks_job SET {_SET_STARTED} WHERE id IN (SELECT id FROM picked) RETURNING {", ".join(STARTED)}"""
     at = time_in(now)
     params = [uuid_in(worker_id), uuid_in(pack), most, at, at, at]
-    return sorted(_jobs(sql, params, STARTED), key=lambda job: (job.due_at, job.id.int))
+    started = _ask(sql, params, STARTED)
+    return lambda: sorted(started(), key=lambda job: (job.due_at, job.id.int))
 
 
 class Completed(NamedTuple):
@@ -230,16 +253,18 @@ RETURNING job_id
 
 def complete(
     runs: Sequence[Completed], keep: timedelta | None, worker_id: UUID | None, worker: str
-) -> set[UUID]:
-    """Write completed runs and their attempts; the jobs that were still theirs to complete, and not cancelled.
+) -> Callable[[], set[UUID]]:
+    """Write completed runs and their attempts; called for, the jobs that were still theirs to complete, and not
+    cancelled.
 
     ``keep``: how long the jobs are kept, None for ever.
     """
     if not runs:
-        return set()
+        return set
     ordered = sorted(runs, key=lambda run: run.job_id.int)
     if not is_postgres():
-        return sqlite.complete(ordered, keep, worker_id, worker)
+        written = sqlite.complete(ordered, keep, worker_id, worker)
+        return lambda: written
     if len(ordered) == 1:
         return _complete_one(ordered[0], keep, worker_id, worker)
     results: Any = [run.result for run in ordered]
@@ -251,23 +276,30 @@ def complete(
         _array([run.started_at.isoformat() for run in ordered]),
         _array([run.ended_at.isoformat() for run in ordered]),
     ]
-    with connection.cursor() as cursor:
-        cursor.execute(_COMPLETE, [*columns, keep, worker_id, worker])
+    cursor = connection.cursor()
+    cursor.execute(_COMPLETE, [*columns, keep, worker_id, worker])
+    return lambda: _ids(cursor)
+
+
+def _ids(cursor: CursorWrapper) -> set[UUID]:
+    with cursor:
         return {job_id for (job_id,) in cursor.fetchall()}
 
 
-def _complete_one(run: Completed, keep: timedelta | None, worker_id: UUID | None, worker: str) -> set[UUID]:
+def _complete_one(
+    run: Completed, keep: timedelta | None, worker_id: UUID | None, worker: str
+) -> Callable[[], set[UUID]]:
     # Of fixed text and shape, so that it is planned once a connection: the arrays above are planned for each time.
     ended = run.ended_at
-    with prepared_cursor(connection) as cursor:
-        cursor.execute(
-            _COMPLETE_ONE,
-            [
-                *[run.result, run.started_at, ended, ended, None if keep is None else ended + keep],
-                *[run.job_id, run.lease, worker_id, worker, run.counted],
-            ],
-        )
-        return {job_id for (job_id,) in cursor.fetchall()}
+    cursor = prepared_cursor(connection)
+    cursor.execute(
+        _COMPLETE_ONE,
+        [
+            *[run.result, run.started_at, ended, ended, None if keep is None else ended + keep],
+            *[run.job_id, run.lease, worker_id, worker, run.counted],
+        ],
+    )
+    return lambda: _ids(cursor)
 
 
 class Next(NamedTuple):
@@ -324,7 +356,7 @@ def complete_and_start(
     """``complete`` one run and ``start`` another, in one statement where the database can: whether the first was
     completed, and the second when it has begun."""
     if not is_postgres():
-        done = bool(complete([run], keep, worker_id, worker))
+        done = bool(complete([run], keep, worker_id, worker)())
         return done, start(following.job_id, following.lease, following.worker_id, now)
     ended = run.ended_at
     values = [
