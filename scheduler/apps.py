@@ -1,0 +1,17 @@
+"""The Django app."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+from django.utils.module_loading import autodiscover_modules
+
+
+class SchedulerConfig(AppConfig):
+    """Finds the schedules of every installed app (``schedules.py``) once all handlers are known."""
+
+    name = "scheduler"
+    verbose_name = "Schedules"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        autodiscover_modules("schedules")
