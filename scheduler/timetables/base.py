@@ -7,7 +7,15 @@ The laws that hold for all of them: ``next`` strictly increases; ``next``, ``pre
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+
+class Run(NamedTuple):
+    """``count`` slots from ``first`` to ``last`` (the same for one)."""
+
+    first: datetime
+    last: datetime
+    count: int
 
 
 class Timetable(Protocol):
@@ -33,8 +41,9 @@ class Timetable(Protocol):
         """When the job of ``slot`` may start: the slot itself, or later by its jitter, and before the next slot."""
         ...
 
-    def excluded(self, after: datetime, until: datetime) -> list[datetime]:
-        """Slots of the rule in (after, until] that an exclusion date takes out (at most 1,000, oldest first)."""
+    def excluded(self, after: datetime, until: datetime) -> list[Run]:
+        """Slots of the rule in (after, until] that exclusion dates take out, oldest first: a run for each date (no
+        slot that is left lies inside a run), at a cost that grows with the dates, not with their slots."""
         ...
 
     @property
