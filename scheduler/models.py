@@ -174,7 +174,16 @@ class ScheduleTriggerLog(models.Model):
         default_permissions = ("view",)
         ordering = ["-triggered_at", "-id"]
         indexes = [
-            models.Index("schedule_id", F("planned_at").desc(nulls_last=True), name="log_by_schedule"),
+            # Slots are found by log_one_per_slot.
+            models.Index("schedule_id", "triggered_at", "id", name="log_by_schedule"),
+            models.Index(
+                "schedule_id",
+                "tenant_id",
+                "planned_until",
+                name="log_ranges",
+                condition=Q(planned_until__isnull=False),
+            ),
+            models.Index("triggered_at", "id", name="log_failed", condition=Q(status=Status.FAILED)),
             models.Index("triggered_at", "id", name="log_by_time"),
             models.Index("task_id", name="log_by_job", condition=Q(task_id__isnull=False)),
             models.Index("purge_at", name="log_purge", condition=Q(purge_at__isnull=False)),
@@ -266,6 +275,12 @@ class Backfill(models.Model):
     total = models.IntegerField(default=0)  # slots of the range
     submitted = models.IntegerField(default=0)
     passed_over = models.IntegerField(default=0)
+    open = models.JSONField(default=list, blank=True)  # ids of its jobs that had not ended at the last look
+    done = models.IntegerField(default=0)  # its jobs that completed
+    failed = models.IntegerField(default=0)  # its jobs that ended otherwise, and slots that made none
+    note = models.CharField(
+        max_length=REASON_LENGTH, blank=True, default=""
+    )  # what it waits for, why it ended
     author = models.CharField(max_length=150)
     created_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
