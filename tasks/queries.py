@@ -147,3 +147,22 @@ def unfinished_of_type(app_id: str, job_type: str) -> Job | None:
     """The oldest job of this type that has not ended, for overlap rules."""
     rows = Job.objects.filter(handler_key=f"{app_id}:{job_type}", state__in=sorted(ACTIVE))
     return rows.order_by("id").first()
+
+
+def jobs_by_id(ids: Iterable[UUID]) -> dict[UUID, Job]:
+    """Those of these jobs that are there, without their large columns; ``error_start`` is the start of the error."""
+    wanted = set(ids)
+    if not wanted:
+        return {}
+    rows = Job.objects.filter(id__in=wanted).defer(*BIG_COLUMNS).annotate(error_start=Left("error", 200))
+    return {job.id: job for job in rows}
+
+
+def states_of(ids: Iterable[UUID]) -> dict[UUID, State]:
+    """The states of those of these jobs that are there."""
+    wanted = set(ids)
+    if not wanted:
+        return {}
+    return {
+        job_id: State(state) for job_id, state in Job.objects.filter(id__in=wanted).values_list("id", "state")
+    }
