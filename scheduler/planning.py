@@ -2,60 +2,79 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 
+from scheduler.decisions import Cursor, Decision, Fire, Plan
 from scheduler.policies import Policies
-from scheduler.states import Status
+from scheduler.rounds import MOST_FIRES, SECOND, Round
+from scheduler.states import Misfire, Status
 from scheduler.timetables.base import Timetable
 
+__all__ = ["CATCH_UP", "LIVE", "Cursor", "Decision", "Fire", "Plan", "plan"]
 
-@dataclass(frozen=True, slots=True)
-class Cursor:
-    """How far the slots are decided. ``fired``: slots fired so far; ``last_fired_at``: the last of them (planned);
-    ``episode``: slots fired in this catch-up; ``skips``: slots that somebody wants skipped; ``dropped_until``: the
-    end of a pause whose slots are dropped."""
+LIVE = "live"
+CATCH_UP = "catch_up"
 
-    last_planned_at: datetime
-    last_fired_at: datetime | None = None
-    fired: int = 0
-    episode: int = 0
-    skips: frozenset[datetime] = frozenset()
-    dropped_until: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Fire:
-    """A slot to be run. Its work is ``(window_start, planned_at]``; ``origin``: live or catch_up."""
-
-    planned_at: datetime
-    window_start: datetime | None
-    origin: str
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """Slots that do not run, from ``planned_at`` to ``planned_until`` (the same for one), and why."""
-
-    status: Status
-    reason: str
-    planned_at: datetime
-    planned_until: datetime
-    count: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """``fires`` and ``decisions`` in the order of their slots; ``cursor`` as it is once they are written;
-    ``next_due`` when to plan again (``now`` or earlier: at once), None for never."""
-
-    fires: tuple[Fire, ...]
-    decisions: tuple[Decision, ...]
-    cursor: Cursor
-    next_due: datetime | None
-    next_slot: datetime | None = field(default=None)
+PAUSED = "paused"
+MISFIRE = "misfire"
+CATCH_UP_WINDOW = "catch-up window"
+LIMIT = "limit"
 
 
 def plan(timetable: Timetable, policies: Policies, cursor: Cursor, now: datetime) -> Plan:
-    """Decide every slot after the cursor up to ``now`` that is to be decided in this round."""
-    raise NotImplementedError
+    """Decide the slots in ``(cursor.last_planned_at, now]``, each once and in their order.
+
+    All of them, but for those that a bound of the round (``misfire_limit``, at most 1,000) leaves to the next one
+    (``next_due`` is ``now`` then), and for those after the last of ``max_runs``. The cost grows with the slots that
+    fire, not with those that were missed. A ``now`` before the cursor, of a clock that went back, decides nothing.
+    """
+    round_ = Round(timetable, policies, cursor, now)
+    if not round_.over and cursor.dropped_until is not None:
+        round_.through(cursor.dropped_until, Status.PAUSED, PAUSED)
+    match policies.misfire:
+        case Misfire.SKIP:
+            return _skip(round_, policies)
+        case Misfire.RUN_ONCE:
+            return _run_once(round_, policies)
+        case Misfire.CATCH_UP_LIMITED:
+            return _catch_up_limited(round_, policies, cursor.episode)
+
+
+def _skip(round_: Round, policies: Policies) -> Plan:
+    """Only what is still on time fires. Each slot's work is its own period: what was skipped stays undone."""
+    if not round_.over:
+        round_.through(round_.late(policies.grace), Status.SKIPPED, MISFIRE)
+    for slot in round_.open():
+        if len(round_.fires) >= MOST_FIRES:
+            return round_.end(more=True)
+        round_.fire(slot, origin=LIVE, contiguous=False)
+    return round_.end()
+
+
+def _run_once(round_: Round, policies: Policies) -> Plan:
+    """The newest slot fires and does the work of all before it."""
+    newest = None if round_.over else round_.newest()
+    if newest is not None:
+        into = newest.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        round_.through(newest - SECOND, Status.COALESCED, f"coalesced into {into}")
+        origin = CATCH_UP if newest <= round_.late(policies.grace) else LIVE
+        round_.fire(newest, origin=origin, contiguous=True)
+    return round_.end()
+
+
+def _catch_up_limited(round_: Round, policies: Policies, episode: int) -> Plan:
+    """The oldest first, a few a round; what is too old, or too much for one episode, does not fire."""
+    if not round_.over:
+        round_.through(round_.late(policies.catch_up_window), Status.EXPIRED, CATCH_UP_WINDOW)
+    late = round_.late(policies.grace)
+    limit = min(max(1, policies.misfire_limit), MOST_FIRES)
+    for slot in round_.open():
+        behind = slot <= late
+        if behind and policies.catch_up_max is not None and episode >= policies.catch_up_max:
+            round_.through(late, Status.SKIPPED, LIMIT)
+            continue
+        if len(round_.fires) >= limit:
+            return round_.end(more=True, episode=episode if behind else 0)
+        round_.fire(slot, origin=CATCH_UP if behind else LIVE, contiguous=True)
+        episode += behind
+    return round_.end()

@@ -6,11 +6,13 @@ The laws that hold for all of them: ``next`` strictly increases; ``next``, ``pre
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 
-class Run(NamedTuple):
+@dataclass(frozen=True, slots=True, order=True)
+class Run:
     """``count`` slots from ``first`` to ``last`` (the same for one)."""
 
     first: datetime
