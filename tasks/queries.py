@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db.models import Count, Min, QuerySet
@@ -14,7 +14,7 @@ from django.db.models.functions import Left
 from jobsplatform.kernel.errors import JobNotFound
 from tasks.filters import JobFilter, read_id
 from tasks.models import Job
-from tasks.states import ACTIVE, FINAL, CancelReason, Hold, Role, State
+from tasks.states import ACTIVE, FINAL, NEVER_RAN, CancelReason, Hold, Role, State
 
 BIG_COLUMNS = ("params", "data", "result", "checkpoint", "error")
 
@@ -166,3 +166,35 @@ def states_of(ids: Iterable[UUID]) -> dict[UUID, State]:
     return {
         job_id: State(state) for job_id, state in Job.objects.filter(id__in=wanted).values_list("id", "state")
     }
+
+
+def last_of_schedule(schedule_id: str, tenant_id: str) -> Job | None:
+    """The job of this schedule that came last: the newest unfinished one, else the one that ended last."""
+    rows = Job.objects.filter(schedule_id=schedule_id, tenant_id=tenant_id).exclude(schedule_id="")
+    unfinished = rows.filter(finished_at__isnull=True).order_by("-id").first()
+    return unfinished or rows.filter(finished_at__isnull=False).order_by("-finished_at", "-id").first()
+
+
+class End(NamedTuple):
+    """How a job ended."""
+
+    id: UUID
+    state: str
+    cause: str
+    reason: str
+    finished_at: datetime
+
+
+def recent_ends(schedule_id: str, tenant_id: str, n: int) -> list[End]:
+    """The last ``n`` ends of a schedule's jobs, the latest first. Jobs that overlap or their latest start kept from
+    running are left out: nothing of them has ended well or badly."""
+    rows = Job.objects.filter(schedule_id=schedule_id, tenant_id=tenant_id, finished_at__isnull=False)
+    rows = rows.exclude(schedule_id="").exclude(state=State.CANCELLED, reason__in=NEVER_RAN)
+    found = rows.order_by("-finished_at", "-id").values_list("id", "state", "cause", "reason", "finished_at")
+    return [End(*row) for row in found[:n]]
+
+
+def unfinished_of_schedule(schedule_id: str, tenant_id: str) -> Job | None:
+    """The oldest job of this schedule that has not ended."""
+    rows = Job.objects.filter(schedule_id=schedule_id, tenant_id=tenant_id, finished_at__isnull=True)
+    return rows.exclude(schedule_id="").order_by("id").first()
