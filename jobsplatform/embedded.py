@@ -18,7 +18,7 @@ from celery.worker import WorkController
 from jobsplatform import web
 from jobsplatform.celery import app
 from jobsplatform.kernel import config
-from tasks.worker.drain import Bell
+from jobsplatform.kernel.bell import Bell
 
 LAST_SECONDS = 1.5
 """After a second Ctrl-C, for handing back what runs."""

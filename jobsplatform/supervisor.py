@@ -12,7 +12,7 @@ from celery.platforms import set_pdeathsig
 
 from jobsplatform import web
 from jobsplatform.kernel import clock, config
-from tasks.worker.drain import Bell
+from jobsplatform.kernel.bell import Bell
 
 LOOK_SECONDS = 0.2
 LONGEST_PAUSE = 30.0
