@@ -112,7 +112,7 @@ class Round:
         self._range(until, status, reason)
 
     def fire(self, slot: datetime, *, origin: str, contiguous: bool) -> None:
-        """Run ``slot``, the next to be decided. ``contiguous``: its work begins where that of the last fired one ended."""
+        """Run ``slot``, the next to decide. ``contiguous``: its work begins where that of the last fired one ended."""
         if not contiguous:
             window = self.timetable.previous(slot)
         elif self._window_start is not None:
