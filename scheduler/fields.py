@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from jobsplatform.kernel import config
@@ -102,7 +103,7 @@ def _job(spec: ScheduleSpec, reading: Reading) -> None:
     handler = registry.find(app_id, job_type)
     if handler is None:
         key = registry.shown(f"{app_id}:{job_type}")
-        known = [registry.shown(known) for known in registry.keys()]
+        known = list(map(registry.shown, registry.keys()))
         best = nearest(key, known)
         hint = (
             f"Did you mean {best!r}?" if best else "Declare it with @job in the jobs.py of an installed app."
@@ -151,10 +152,10 @@ def _policies(spec: ScheduleSpec, reading: Reading) -> None:
     )
     for column, field, shortest in _LENGTHS:
         value = getattr(spec, field)
-        take(column, field, "LENGTH", lambda v=value, f=field, s=shortest: _length(v, f, s), value)
+        take(column, field, "LENGTH", partial(_length, value, field, shortest), value)
     for field in ("catch_up_max", "pause_after_failures"):
         value = getattr(spec, field)
-        take(field, field, "COUNT", lambda v=value, f=field: _maybe(_count(f), v), value)
+        take(field, field, "COUNT", partial(_maybe, _count(field), value), value)
 
 
 _LENGTHS = (
