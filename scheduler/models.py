@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from jobsplatform.kernel.ids import uuid7
+from scheduler.rules import EDITED_OUTSIDE
 from scheduler.states import (
     Audience,
     Misfire,
@@ -86,6 +87,8 @@ class Schedule(models.Model):
         indexes = [
             models.Index("job_type", name="schedule_by_type"),
             models.Index("fault_at", name="schedule_faulty", condition=Q(fault_at__isnull=False)),
+            models.Index("id", name="schedule_edited", condition=EDITED_OUTSIDE),
+            models.Index("id", name="schedule_for_every", condition=Q(audience=Audience.EVERY)),
         ]
         constraints = [
             models.CheckConstraint(condition=~Q(id=""), name="schedule_has_id"),
@@ -236,6 +239,9 @@ class Pause(models.Model):
     class Meta:
         default_permissions = ("view",)
         ordering = ["-id"]
+        indexes = [
+            models.Index("lifted_at", name="pause_lifted", condition=Q(lifted_at__isnull=False)),
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["scope", "target"], name="pause_one_open", condition=Q(lifted_at__isnull=True)
