@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -95,6 +95,16 @@ def children_summary(parent_id: UUID) -> dict[str, Any]:
 def children_of(parent_id: UUID) -> QuerySet[Job]:
     """The children of a job, oldest first."""
     return Job.objects.filter(parent_id=parent_id).order_by("id")
+
+
+def descendants(job_id: UUID) -> Iterator[UUID]:
+    """Active descendants, parents before their children."""
+    layer = [job_id]
+    while layer:
+        rows = Job.objects.filter(parent_id__in=layer)
+        layer = list(rows.order_by("id").values_list("id", flat=True))
+        active = set(rows.filter(state__in=sorted(ACTIVE)).values_list("id", flat=True))
+        yield from (job for job in layer if job in active)
 
 
 def counts_by_state() -> dict[str, int]:

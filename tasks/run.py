@@ -17,7 +17,18 @@ from django.db import InterfaceError, OperationalError, connection
 
 from jobsplatform.kernel import clock, config, context, events
 from jobsplatform.kernel.loop import wait_until
-from tasks import executor, family, finish, finish_many, followers, pace, registry, reporter, transitions
+from tasks import (
+    executor,
+    family,
+    finish,
+    finish_many,
+    followers,
+    latest_start,
+    pace,
+    registry,
+    reporter,
+    transitions,
+)
 from tasks.context import ChildResult, JobContext, RunPort
 from tasks.events import JobMoved, LeaseRejected, RunStarted
 from tasks.lazy_port import LazyPort
@@ -140,6 +151,9 @@ def begin(job_id: UUID, lease: int, worker_id: UUID | None = None) -> tuple[Job,
     now = clock.now()
     job = transitions.start(job_id, lease, now, worker_id=worker_id)
     if job is None:
+        if latest_start.end([job_id], now):
+            logger.info("job %s waited past its latest start: cancelled", job_id)
+            return None
         logger.debug(
             "no job waits to be started by the message for %s, lease %s; nothing done", job_id, lease
         )

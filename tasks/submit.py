@@ -17,13 +17,13 @@ from django.db import transaction
 
 from jobsplatform.kernel import clock, events
 from jobsplatform.kernel.db import after_commit
-from tasks import dedupe, hints, idempotency, limits, transitions
+from tasks import admission, dedupe, hints, idempotency, limits, transitions
 from tasks.drafts import Draft, drafts, drafts_of
 from tasks.events import JobSubmitted, TickSkipped
 from tasks.models import Job
 from tasks.requests import JobRequest
 from tasks.sql.insert import insert
-from tasks.states import ACTIVE, Role
+from tasks.states import ACTIVE, Hold, Role
 
 _BATCH = 1000
 _MADE = frozenset({"created", "alias", "successor"})
@@ -101,11 +101,12 @@ def _submit_keyed(made: Sequence[Draft], now: datetime) -> list[SubmitResult]:
 
 
 def _busy_ticks(made: Sequence[Draft], rows: Sequence[Job], now: datetime) -> dict[int, SubmitResult]:
-    """Ticks of exclusive types that find an unfinished job: skipped, not queued."""
+    """Ticks of exclusive types that find an unfinished job: skipped, not queued. Where an overlap policy was asked
+    for, that decides."""
     ticks = {
         n: rows[n]
         for n, draft in enumerate(made)
-        if draft.common.request.tick_interval_ms is not None and rows[n].exclusive
+        if draft.common.request.tick_interval_ms is not None and rows[n].exclusive and not rows[n].overlap
     }
     if not ticks:
         return {}
@@ -167,6 +168,9 @@ def _tell(made: Sequence[Draft], results: Sequence[SubmitResult]) -> None:
             )
         hints.wake_now()
 
+    keys = {its["overlap_key"] for _, its, _ in fresh if its["hold"] is Hold.OVERLAP}
+    if keys:  # before others are told, so that they find what may start
+        after_commit(lambda: admission.admit(keys, clock.now()))
     after_commit(tell)
     for job_id, _, status in fresh:
         if status != "created":
