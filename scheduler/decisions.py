@@ -14,7 +14,8 @@ class Cursor:
 
     ``fired``: slots fired so far; ``last_fired_at``: the last of them (planned); ``episode``: late slots fired in
     this catch-up; ``skips``: slots that somebody wants skipped; ``dropped_until``: the end of a pause whose slots
-    are dropped.
+    are dropped; ``decided``: stretches (first slot, last slot) after ``last_planned_at`` whose slots have their
+    decision already, because somebody triggered them by name or because the clock went back.
     """
 
     last_planned_at: datetime
@@ -23,6 +24,7 @@ class Cursor:
     episode: int = 0
     skips: frozenset[datetime] = frozenset()
     dropped_until: datetime | None = None
+    decided: tuple[tuple[datetime, datetime], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 
+from jobsplatform.kernel.instants import text
 from scheduler.decisions import Cursor, Decision, Fire, Plan
 from scheduler.policies import Policies
 from scheduler.rounds import MOST_FIRES, SECOND, Round
@@ -55,8 +56,7 @@ def _run_once(round_: Round, policies: Policies) -> Plan:
     """The newest slot fires and does the work of all before it."""
     newest = None if round_.over else round_.newest()
     if newest is not None:
-        into = newest.astimezone(UTC).isoformat().replace("+00:00", "Z")
-        round_.through(newest - SECOND, Status.COALESCED, f"coalesced into {into}")
+        round_.through(newest - SECOND, Status.COALESCED, f"coalesced into {text(newest)}")
         origin = CATCH_UP if newest <= round_.late(policies.grace) else LIVE
         round_.fire(newest, origin=origin, contiguous=True)
     return round_.end()

@@ -24,13 +24,11 @@ SKIPPED_ONCE = "skipped once"
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """Slots whose decision is known before any policy is asked."""
+    """Slots whose decision is known before any policy is asked; without ``row`` it is on record already."""
 
     first: datetime
     last: datetime
-    count: int
-    status: Status
-    reason: str
+    row: Decision | None = None
 
 
 class Round:
@@ -44,21 +42,38 @@ class Round:
         self.at = _whole(cursor.last_planned_at)
         self.left = None if policies.max_runs is None else max(0, policies.max_runs - cursor.fired)
         self.fires: list[Fire] = []
-        self._rows: list[Fire | Decision] = []
+        self._rows: list[Fire | Decision | None] = []  # None: slots decided before, which no range may span
+        self._reached = cursor.last_planned_at
         self._window_start = cursor.last_fired_at
         self._marks = deque(self._find_marks())
 
     def _find_marks(self) -> list[_Mark]:
-        marks = [
-            _Mark(run.first, run.last, run.count, Status.EXCLUDED, EXCLUDED_DATE)
+        rows = [
+            Decision(Status.EXCLUDED, EXCLUDED_DATE, run.first, run.last, run.count)
             for run in self._excluded(self.at, self.until)
         ]
-        marks += [
-            _Mark(slot, slot, 1, Status.SKIPPED, SKIPPED_ONCE)
+        rows += [
+            Decision(Status.SKIPPED, SKIPPED_ONCE, slot, slot)
             for slot in self.cursor.skips
             if self.at < slot <= self.until and self.timetable.matches(slot)
         ]
+        marks = [
+            _Mark(row.planned_at, row.planned_until, row)
+            for row in rows
+            if not any(first <= row.planned_at <= last for first, last in self.cursor.decided)
+        ]
+        marks += [
+            _Mark(first, last)
+            for first, last in self.cursor.decided
+            if self.at < last and first <= self.until
+        ]
         return sorted(marks, key=lambda mark: mark.first)
+
+    def _known(self, slot: datetime) -> tuple[datetime, datetime] | None:
+        """The stretch around ``slot`` that no policy has to decide."""
+        if slot in self.cursor.skips:
+            return slot, slot
+        return next((span for span in self.cursor.decided if span[0] <= slot <= span[1]), None)
 
     def _excluded(self, after: datetime, until: datetime) -> list[Run]:
         return self.timetable.excluded(after, until) if after < until else []
@@ -85,7 +100,7 @@ class Round:
             slot = self.timetable.next(self.at)
             if slot is None or slot > self.until:
                 return
-            if slot in self.cursor.skips:
+            if self._known(slot):
                 self._pass_marks(slot)
             else:
                 yield slot
@@ -93,8 +108,8 @@ class Round:
     def newest(self) -> datetime | None:
         """The newest slot still to be decided."""
         slot = self.timetable.previous(self.until + SECOND)
-        while slot is not None and slot > self.at and slot in self.cursor.skips:
-            slot = self.timetable.previous(slot)
+        while slot is not None and slot > self.at and (known := self._known(slot)):
+            slot = self.timetable.previous(known[0])
         return slot if slot is not None and slot > self.at else None
 
     # -- deciding -----------------------------------------------------------------------------------------------
@@ -104,11 +119,10 @@ class Round:
         until = min(until, self.until)
         while self._marks and self._marks[0].first <= until:
             mark = self._marks.popleft()
-            if status is Status.PAUSED and mark.status is Status.SKIPPED:
+            if status is Status.PAUSED and mark.row is not None and mark.row.status is Status.SKIPPED:
                 continue  # while paused it would not have run anyway
             self._range(mark.first - SECOND, status, reason)
-            self._put(Decision(mark.status, mark.reason, mark.first, mark.last, mark.count))
-            self.at = mark.last
+            self._pass(mark)
         self._range(until, status, reason)
 
     def fire(self, slot: datetime, *, origin: str, contiguous: bool) -> None:
@@ -124,7 +138,7 @@ class Round:
         fired = Fire(slot, window, origin)
         self.fires.append(fired)
         self._rows.append(fired)
-        self.at = self._window_start = slot
+        self.at = self._reached = self._window_start = slot
         if self.left is not None:
             self.left -= 1
 
@@ -132,8 +146,15 @@ class Round:
         """Decide what is known up to ``until``; there is no other slot on the way."""
         while self._marks and self._marks[0].first <= until:
             mark = self._marks.popleft()
-            self._put(Decision(mark.status, mark.reason, mark.first, mark.last, mark.count))
-            self.at = mark.last
+            self._pass(mark)
+
+    def _pass(self, mark: _Mark) -> None:
+        if mark.row is not None:
+            self._put(mark.row)
+        else:
+            self._rows.append(None)
+            self._reached = max(self._reached, mark.last)
+        self.at = max(self.at, mark.last)
 
     def _range(self, until: datetime, status: Status, reason: str) -> None:
         if until <= self.at:
@@ -146,6 +167,7 @@ class Round:
         self.at = until
 
     def _put(self, row: Decision) -> None:
+        self._reached = row.planned_until
         before = self._rows[-1] if self._rows else None
         if isinstance(before, Decision) and (before.status, before.reason) == (row.status, row.reason):
             self._rows[-1] = replace(before, planned_until=row.planned_until, count=before.count + row.count)
@@ -158,10 +180,7 @@ class Round:
         """The plan. ``more``: slots up to now are left for the next round."""
         if not more and not self.over:
             self._pass_marks(self.until)
-        row = self._rows[-1] if self._rows else None
-        reached = self.cursor.last_planned_at
-        if row is not None:
-            reached = row.planned_at if isinstance(row, Fire) else row.planned_until
+        reached = self._reached
         dropped = self.cursor.dropped_until
         cursor = replace(
             self.cursor,
@@ -171,6 +190,7 @@ class Round:
             episode=episode,
             skips=frozenset(slot for slot in self.cursor.skips if slot > reached),
             dropped_until=dropped if dropped is not None and dropped > self.now else None,
+            decided=tuple(span for span in self.cursor.decided if span[1] > reached),
         )
         decisions = tuple(row for row in self._rows if isinstance(row, Decision))
         due, slot = (None, None) if self.over else self._ahead(cursor)
@@ -180,8 +200,8 @@ class Round:
         """When the next slot comes, be it only to be noted as excluded, and the next one that will fire."""
         after = _whole(cursor.last_planned_at)
         due = slot = self.timetable.next(after)
-        while slot is not None and slot in cursor.skips:
-            slot = self.timetable.next(slot)
+        while slot is not None and (known := self._known(slot)):
+            slot = self.timetable.next(known[1])
         runs = self._excluded(after, due - SECOND if due is not None else after + LOOK_AHEAD)
         return (runs[0].first if runs else due), slot
 

@@ -27,7 +27,9 @@ def expected(
 ) -> tuple[list[tuple[datetime, Word]], Cursor, bool]:
     """Each slot and how, the cursor after it, and whether more is left for the next round."""
     undecided = sorted(
-        slot for slot in [*timetable.slots, *timetable.out] if cursor.last_planned_at < slot <= now
+        slot
+        for slot in [*timetable.slots, *timetable.out]
+        if cursor.last_planned_at < slot <= now and not on_record(slot, cursor)
     )
     rows: list[tuple[datetime, Word]] = []
     after, left, more = cursor, _left(policies, cursor), False
@@ -52,6 +54,11 @@ def expected(
         rows.append((slot, word))
         after = replace(after, last_planned_at=slot)
     return rows, after if more else replace(after, episode=0), more
+
+
+def on_record(slot: datetime, cursor: Cursor) -> bool:
+    """Whether somebody has decided the slot already."""
+    return any(first <= slot <= last for first, last in cursor.decided)
 
 
 def _left(policies: Policies, cursor: Cursor) -> int | None:

@@ -179,3 +179,35 @@ def test_part_of_a_second_makes_no_slot_late_or_early() -> None:
     assert (lines(early), early.next_due) == ([], at("02:00"))
     assert lines(planned("skip", "01:00", "02:00:08.000001")) == ["02:00 skipped: misfire"]
     assert lines(planned("skip", "01:59:59.999999", "02:00:00.000001")) == ["02:00 live"]
+
+
+@pytest.mark.parametrize(
+    ("misfire", "rows"),
+    [
+        ("skip", ["02:00 skipped: misfire", "04:00 skipped: misfire"]),
+        ("run_once", [f"02:00 {INTO_FOUR}", "04:00 catch_up"]),
+        ("catch_up_limited", ["02:00 catch_up", "04:00 catch_up"]),
+    ],
+)
+def test_a_slot_that_somebody_triggered_by_name_is_not_decided_again(misfire: str, rows: list[str]) -> None:
+    state = {"decided": ((at("03:00"), at("03:00")),)}
+    assert lines(planned(misfire, "01:00", "04:30", state=state)) == rows
+
+
+def test_the_newest_slot_may_be_on_record_already() -> None:
+    state = {"decided": ((at("03:00"), at("04:00")),)}
+    plan = planned("run_once", "01:00", "04:30", state=state)
+    assert lines(plan) == ["02:00 catch_up"]
+    assert plan.cursor.last_planned_at == at("04:00")
+
+
+def test_a_clock_that_went_back_fires_what_nobody_decided_yet() -> None:
+    """From 17:00 back to 15:01, with 16:00 and 17:00 on record: 16:00 stays out, what lies between does not."""
+    timetable = Listed([at("15:30"), at("16:00"), at("16:30"), at("17:00"), at("17:30")])
+    state = {"decided": ((at("16:00"), at("16:00")), (at("17:00"), at("17:00")))}
+    seen = []
+    cursor_at = "15:01"
+    for now in ["15:30", "16:00", "16:30", "17:00", "17:30"]:
+        seen += lines(planned("skip", cursor_at, now, timetable=timetable, state=state))
+        cursor_at = now
+    assert seen == ["15:30 live", "16:30 live", "17:30 live"]
