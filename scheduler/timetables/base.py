@@ -52,3 +52,9 @@ class Timetable(Protocol):
     def expression(self) -> str:
         """The rule as text, normalised."""
         ...
+
+    @property
+    def follows_end(self) -> bool:
+        """Whether ``next`` wants the end of the last job: then one slot is to come, without backlog; ``previous`` is
+        None and ``count`` at most 1."""
+        ...
