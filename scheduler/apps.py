@@ -14,4 +14,6 @@ class SchedulerConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from scheduler import checks  # noqa: F401  (registers the system checks)
+
         autodiscover_modules("schedules")

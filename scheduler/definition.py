@@ -58,7 +58,7 @@ def columns(spec: ScheduleSpec, *, now: datetime, standing: Schedule | None = No
     if faults:
         raise ScheduleInvalid(shown(spec.id), faults)
     stored = wanted["trigger_config"]
-    if wanted["trigger_type"] == TriggerType.INTERVAL and "anchor" not in stored:
+    if wanted["trigger_type"] == TriggerType.INTERVAL and "anchor" not in stored and "from" not in stored:
         kept = (
             standing.trigger_config.get("anchor")
             if standing is not None and standing.trigger_type == TriggerType.INTERVAL
@@ -106,7 +106,7 @@ def _timetable(spec: ScheduleSpec, schedule_id: str) -> Mapping[str, Any]:
         raise _Refused(
             Fault(when, "WHEN", f"cannot be read ({error}).", "", shown(getattr(spec, when)))
         ) from None
-    zone = "UTC" if spec.timezone.lower() == "utc" else spec.timezone
+    zone = timetables.zone(spec.timezone).key
     return {"trigger_type": str(kind), "trigger_config": stored, "timezone": zone}
 
 

@@ -74,7 +74,21 @@ class DuplicateSchedule(ConfigError):
     def __init__(self, schedule_id: str, first: str, second: str, **facts: Any) -> None:
         super().__init__(
             f"The schedule {schedule_id!r} is declared twice: at {first} and at {second}. Rename one.",
+            schedule_id=schedule_id,
             first=first,
             second=second,
             **facts,
+        )
+
+
+class BackfillNotFound(InvalidInput):
+    """No backfill has this id: never started, or its retention has passed."""
+
+    code = "BACKFILL_NOT_FOUND"
+    http_status = 404
+
+    def __init__(self, backfill_id: object) -> None:
+        super().__init__(
+            f"No backfill {str(backfill_id)[:100]}. It was never started, or its retention has passed.",
+            backfill_id=str(backfill_id)[:100],
         )
