@@ -101,18 +101,13 @@ def difference(
     old: Timetable, new: Timetable, after: datetime, until: datetime, limit: int = 100
 ) -> tuple[list[datetime], list[datetime]]:
     """What replacing ``old`` by ``new`` adds to and takes from the slots of (after, until]: (added, removed), each
-    the first ``limit`` at most. Looks at 20 times the limit of slots of each, and no further."""
-    added: list[datetime] = []
-    removed: list[datetime] = []
-    ours, theirs = (islice(slots_of(one, after, until), 20 * limit) for one in (new, old))
-    mine, other = next(ours, None), next(theirs, None)
-    while (mine or other) and (len(added) < limit or len(removed) < limit):
-        if mine is not None and (other is None or mine < other):
-            added.append(mine)
-            mine = next(ours, None)
-        elif other is not None and (mine is None or other < mine):
-            removed.append(other)
-            other = next(theirs, None)
-        else:
-            mine, other = next(ours, None), next(theirs, None)
-    return added[:limit], removed[:limit]
+    the first ``limit`` at most. Looks at 20 times the limit of slots of each and no further, so that of two rules by
+    the minute only the beginning is compared."""
+    most = 20 * limit
+    ours, theirs = (list(islice(slots_of(one, after, until), most)) for one in (new, old))
+    # What lies past the last slot that was looked at says nothing about a difference.
+    for slots in (ours, theirs):
+        if len(slots) == most:
+            until = min(until, slots[-1])
+    mine, other = ({slot for slot in slots if slot <= until} for slots in (ours, theirs))
+    return sorted(mine - other)[:limit], sorted(other - mine)[:limit]

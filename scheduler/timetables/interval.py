@@ -21,6 +21,11 @@ class Interval:
         self.period, self.anchor = period, anchor
 
     @property
+    def anchored_at(self) -> datetime:
+        """The anchor, as an instant."""
+        return instant(self.anchor)
+
+    @property
     def expression(self) -> str:
         """Such as ``every 1h30m``."""
         return f"every {short(self.period)}"
@@ -111,6 +116,11 @@ class Months:
         days, self._second = divmod(anchor + self.clock.offset(anchor), DAY)
         first = date.fromordinal(days + _TO_1970)
         self._month, self._day = first.year * 12 + first.month - 1, first.day
+
+    @property
+    def anchored_at(self) -> datetime:
+        """The anchor, as an instant."""
+        return instant(self.anchor)
 
     @property
     def expression(self) -> str:
