@@ -104,7 +104,10 @@ CONFIG_KEYS: Mapping[str, str] = {
 
 def when_of(spec: ScheduleSpec) -> list[str]:
     """The fields of WHEN that are given; anything but one is a fault."""
-    return [name for name in WHEN if getattr(spec, name) not in (None, False, "")]
+    values = {name: getattr(spec, name) for name in WHEN}
+    return [
+        name for name, value in values.items() if value is not None and value is not False and value != ""
+    ]
 
 
 def config_of(spec: ScheduleSpec, when: str) -> dict[str, Any]:
