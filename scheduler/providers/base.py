@@ -67,6 +67,10 @@ class RunReport:
 OnRound = Callable[[StepResult], None]
 
 
+def ignore(step: StepResult) -> None:
+    """The caller wants to know of no single round."""
+
+
 class Triggering(Protocol):
     """Turns one slot (or "run now") into a decision. The link of a chain: locked around audited around manual."""
 
@@ -87,7 +91,7 @@ class ScheduleProvider(Triggering, Protocol):
         bell: Bell,
         max_iterations: int | None = None,
         instance_id: str = "",
-        on_round: OnRound | None = None,
+        on_round: OnRound = ignore,
     ) -> RunReport:
         """Tick in the calling thread until ``bell`` rings, or for so many rounds; what was done.
 
@@ -95,3 +99,15 @@ class ScheduleProvider(Triggering, Protocol):
         seconds, with its lock given back.
         """
         ...
+
+
+class Chained:
+    """The half of a provider that triggers: audited around locked around manual, or what it is given."""
+
+    def __init__(self, chain: Triggering) -> None:
+        self._chain = chain
+
+    def trigger(self, request: ScheduleTriggerRequest) -> ScheduleTriggerResult:
+        """Decide the slot of ``request``, or run its schedule now. Raises ScheduleNotFound,
+        ScheduleTriggerConflict."""
+        return self._chain.trigger(request)
