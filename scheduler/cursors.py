@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.models import Min
 
 from jobsplatform.kernel.models import Tenant
@@ -95,6 +95,18 @@ def wake(schedule_ids: Iterable[str], now: datetime) -> int:
         held = list(rows.order_by("id").select_for_update().values_list("id", flat=True))
         woken += ScheduleState.objects.filter(id__in=held).update(next_due_at=now)
     return woken
+
+
+def follow_clock(now: datetime, allowed: timedelta) -> int:
+    """Put cursors that lie more than ``allowed`` ahead of ``now`` back to it, and look at them at once; how many."""
+    rows = ScheduleState.objects.filter(last_planned_at__gt=now + allowed)
+    with transaction.atomic():
+        held = list(rows.order_by("id").select_for_update().values_list("id", flat=True))
+        for start in range(0, len(held), _BATCH):
+            ScheduleState.objects.filter(id__in=held[start : start + _BATCH]).update(
+                last_planned_at=now, next_due_at=now
+            )
+    return len(held)
 
 
 def applied(schedule_ids: Iterable[str]) -> None:

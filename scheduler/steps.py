@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-STEPS = ("planned", "before_log", "before_job", "before_cursor", "before_commit", "committed")
+STEPS = ("planned", "before_job", "before_log", "before_cursor", "before_commit", "committed")
 
 
 def reached(name: str) -> None:
