@@ -1,0 +1,103 @@
+"""Who decides slots in a history: loops that take turns, a worker that gets hints, and people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from unittest.mock import patch
+
+from scheduler import bridge, cursors, planner, trigger
+from scheduler.errors import ScheduleTriggerConflict
+from scheduler.requests import ScheduleTriggerRequest
+from scheduler.turns import Standing, Turn
+from simulation.clock import VirtualClock
+from simulation.locks import LockStore, Side
+
+LOCK = "scheduler:loop"
+MOST_ROUNDS = 500
+
+
+class Machine:
+    """One process with a wall clock that is wrong by ``skew`` seconds. ``down_until``: it is dead or stopped."""
+
+    def __init__(self, name: str, clock: VirtualClock, skew: float) -> None:
+        self.name = name
+        self.clock = clock
+        self.skew = skew
+        self.down_until = 0.0
+        self._latest: datetime | None = None
+
+    @property
+    def up(self) -> bool:
+        return self.clock.seconds >= self.down_until
+
+    def act(self, work: Callable[[datetime], object]) -> None:
+        """Do ``work`` at the instant that this machine's clock shows."""
+        # A process remembers the latest instant that it has seen, and all of ours are one process.
+        with self.clock.read_by(self.skew), patch.object(planner, "_latest", self._latest):
+            try:
+                work(self.clock.now())
+            finally:
+                self._latest = planner._latest
+
+
+class Looper(Machine):
+    """A scheduler process. Its turn is lost with it; the lock that it held is not, and runs out."""
+
+    def __init__(self, name: str, clock: VirtualClock, skew: float, store: LockStore, side: int) -> None:
+        super().__init__(name, clock, skew)
+        self._side = Side(store, side)
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        self.turn = Turn(LOCK, self.name, self._side)
+
+    def round(self) -> None:
+        """As the loop of a scheduler process does it."""
+        self.act(self._round)
+
+    def _round(self, now: datetime) -> None:
+        standing = self.turn.look()
+        if standing is not Standing.MINE:
+            due = cursors.next_due()
+            if due is None or due > now - self.turn.patience(standing):
+                return
+        drain(self.name, now)
+
+
+def drain(name: str, now: datetime) -> None:
+    """Rounds until nothing is due."""
+    for _ in range(MOST_ROUNDS):
+        if not planner.step(now, instance=name).more:
+            return
+    raise AssertionError(f"{name} was told to go on {MOST_ROUNDS} times at {now}")
+
+
+class Worker(Machine):
+    """Takes hints. What they say is not believed; that they came is reason enough to look."""
+
+    def hint(self, schedule_id: str, tenant: str) -> None:
+        self.act(lambda now: bridge.plan(schedule_id, tenant, instance=self.name))
+
+
+class Person(Machine):
+    """Triggers slots by name, and schedules without a slot; sends many a wish twice."""
+
+    def trigger(self, schedule_id: str, tenant: str, slot: datetime | None, key: str) -> None:
+        request = ScheduleTriggerRequest(
+            schedule_id,
+            tenant,
+            planned_at=slot,
+            origin="auto" if slot is not None else f"manual:{key}",
+            job_origin="manual",
+            by=self.name,
+        )
+
+        def ask(now: datetime) -> None:
+            try:
+                trigger.trigger(request, now)
+            except ScheduleTriggerConflict:
+                raise AssertionError(f"the same wish is called another one: {request}") from None
+
+        self.act(ask)
