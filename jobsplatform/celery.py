@@ -26,8 +26,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "jobsplatform.settings")
 # Celery runs Django's checks and forgets what they say; the preflight runs them and says it.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
-TASK_MODULES = ("tasks.worker.task",)
-STEP = "tasks.worker.bootstep:WorkerStep"
+TASK_MODULES = ("tasks.worker.task", "scheduler.bridge")
+STEPS = ("tasks.worker.bootstep:WorkerStep", "scheduler.sweeper:SweepStep")
 PREFLIGHT = "tasks.worker.preflight:or_exit"
 RUN_TASK = "core.tasks.run"
 
@@ -95,7 +95,7 @@ def transport_options(broker_url: str) -> dict[str, Any]:
 
 def install(celery_app: Celery) -> Celery:
     """Make the workers of ``celery_app`` workers of the platform."""
-    celery_app.steps["worker"].add(STEP)
+    celery_app.steps["worker"].update(STEPS)
     return celery_app
 
 

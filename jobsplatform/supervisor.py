@@ -1,4 +1,4 @@
-"""With a REDIS_URL: a web process and a prefork worker as real processes, watched and restarted here."""
+"""With a REDIS_URL: a web process, a prefork worker and a scheduler as real processes, watched and restarted here."""
 
 from __future__ import annotations
 
@@ -127,3 +127,12 @@ def worker_child(concurrency: int) -> Child:
         "--without-heartbeat",
     ]
     return Child("worker", command, grace=config.get().tasks.shutdown_grace_seconds + KILL_SECONDS)
+
+
+def scheduler_child() -> Child:
+    """Whoever SCHEDULER__PROVIDER names: Celery's beat, or a process with our own loop or APScheduler."""
+    command = [sys.executable, "-m", "django", "scheduler", "--run"]
+    if config.get().scheduler.provider == "celery_beat":
+        command = [sys.executable, "-m", "celery", "-A", "jobsplatform", "--quiet", "beat"]
+        command += ["-S", "scheduler.beat:PlatformScheduler"]
+    return Child("scheduler", command, grace=KILL_SECONDS)

@@ -143,7 +143,7 @@ class _Parts:
         self._background = background.BackgroundScheduler
         self._pool = pools.ThreadPoolExecutor
 
-        class Trigger(base.BaseTrigger):  # type: ignore[misc, name-defined]
+        class Trigger(base.BaseTrigger):  # type: ignore[name-defined]
             """Fires at our slots."""
 
             def __init__(self, rule: PlannedSchedule) -> None:

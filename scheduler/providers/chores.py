@@ -9,7 +9,6 @@ from datetime import datetime
 import structlog
 
 from jobsplatform.kernel import clock, config, db
-from jobsplatform.kernel.audit import Actor
 from scheduler import backfill, cursors, pauses, planner, prune, sync
 
 log = structlog.get_logger("jobsplatform.scheduler")
@@ -18,8 +17,6 @@ FIRST_RETRY_SECONDS = 1.0
 LONGEST_RETRY_SECONDS = 60.0
 PRUNE_SECONDS = 60.0
 PRUNE_BATCH = 500
-
-CODE = Actor.system("schedules in code")
 
 
 @dataclass
@@ -81,7 +78,7 @@ def synced() -> Chore:
     """Bring the schedules of this process's code into the rows, once."""
 
     def work(now: datetime) -> bool:
-        result = sync.sync(now, CODE)
+        result = sync.sync(now, sync.CODE)
         for fault in result.faults:
             log.error("scheduler.sync", text=f"a schedule in code is not taken over: {fault}")
         return False
