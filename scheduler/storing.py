@@ -22,9 +22,6 @@ from scheduler.states import Audience, PauseScope
 
 AUDIENCE = ("audience", "tenants")
 
-SETTLE_ROUNDS = 100
-"""More rounds than a schedule needs to decide what is due, unless it catches up on a long outage."""
-
 
 def lock(schedule_id: str) -> Schedule:
     """The row, held until the transaction ends together with its states: nobody plans it meanwhile.
@@ -106,9 +103,7 @@ def change(row: Schedule, wanted: Mapping[str, Any], *, actor: Actor, now: datet
 
 def settle(schedule_id: str, now: datetime) -> None:
     """Decide every slot up to ``now`` by the rule as it stands. The caller holds the states."""
-    for _ in range(SETTLE_ROUNDS):
-        if not planner.step(now, only=(schedule_id, None), settle=True).more:
-            return
+    planner.step(now, only=(schedule_id, None), settle=True)
 
 
 def _change_audience(row: Schedule, now: datetime) -> None:
