@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import InterfaceError, OperationalError, connection
@@ -212,7 +212,7 @@ def _context(job: Job) -> context.Context:
 def _job_context(job: Job, port: RunPort) -> JobContext:
     children = [
         ChildResult(c["child_key"], c["id"], State(c["state"]), c["result"], c["error"], c["data"])
-        for c in (family.results(job.id) if job.continuing else [])
+        for c in (_children(job) if job.continuing else [])
     ]
     assert job.first_started_at is not None
     return JobContext(
@@ -237,16 +237,21 @@ def _job_context(job: Job, port: RunPort) -> JobContext:
     )
 
 
+def _children(job: Job) -> list[dict[str, Any]]:
+    # The run has begun: a database that is away for a moment must not end it.
+    return persist(lambda: family.results(job.id), f"the read of the children of job {job.id}")
+
+
 def persist(write: Callable[[], T], what: str) -> T:
-    """What was done must not be lost because the database is away for a moment: try until it is back, or until the
-    worker gives up; the lease keeps a late writer harmless."""
+    """What was done, and what has begun, must not be lost because the database is away for a moment: try until it is
+    back, or until the worker gives up; the lease keeps a late writer harmless."""
     answers: list[T] = []
 
     def written() -> bool:
         try:
             answers.append(write())
         except (OperationalError, InterfaceError) as error:
-            logger.warning("%s cannot be written yet (%s); trying again", what, str(error).strip())
+            logger.warning("%s cannot be done yet (%s); trying again", what, str(error).strip())
             if not connection.in_atomic_block:
                 connection.close()
             return False
