@@ -31,6 +31,7 @@ class ScheduleRegistry:
         self._changing = threading.Lock()
         self._declared: dict[str, Declared] = {}
         self._clashes: tuple[DuplicateSchedule, ...] = ()
+        self._packages: tuple[str, ...] = ()
 
     def register(self, declared: Declared) -> None:
         """Make a schedule known. Raises DuplicateSchedule, naming both places, when its id is taken; the first one
@@ -57,7 +58,21 @@ class ScheduleRegistry:
 
     def all(self) -> list[Declared]:
         """What is declared now, by id."""
-        return [declared for _, declared in sorted(self._declared.items())]
+        return [declared for _, declared in sorted(self._declared.items()) if self.covers(declared.module)]
+
+    def covers(self, module: str) -> bool:
+        """Whether this process speaks for the schedules of a module: always, unless it was narrowed."""
+        return not self._packages or any(f"{module}.".startswith(f"{name}.") for name in self._packages)
+
+    @contextmanager
+    def narrowed(self, packages: tuple[str, ...]) -> Iterator[None]:
+        """Inside the block only what these packages declare is spoken for; all of it when none is named."""
+        before = self._packages
+        self._packages = packages
+        try:
+            yield
+        finally:
+            self._packages = before
 
     @property
     def clashes(self) -> tuple[DuplicateSchedule, ...]:

@@ -77,8 +77,8 @@ def sync(now: datetime, actor: Actor, known: ScheduleRegistry = registry) -> Syn
             )
         )
     gone = Schedule.objects.filter(source=Schedule.Source.CODE, archived_at=None).exclude(id__in=declared_ids)
-    for schedule_id in gone.order_by("id").values_list("id", flat=True):
-        if _archive(schedule_id, actor, now):
+    for schedule_id, module in gone.order_by("id").values_list("id", "module"):
+        if known.covers(module) and _archive(schedule_id, actor, now):
             found["archived"].append(schedule_id)
     return SyncResult(**{kind: tuple(ids) for kind, ids in found.items()}, faults=tuple(faults))
 

@@ -63,10 +63,13 @@ def _document(code: str, message: str, suggestion: str) -> dict[str, Any]:
 class DocumentParser(Parser):
     """A parser whose complaints are documents as well, when ``--json`` stands among the arguments."""
 
+    always = False
     _json = False
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        self._json = "--json" in [str(word) for word in (sys.argv[1:] if args is None else args)]
+        self._json = self.always or "--json" in [
+            str(word) for word in (sys.argv[1:] if args is None else args)
+        ]
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:

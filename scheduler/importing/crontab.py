@@ -83,8 +83,8 @@ def looks_like_system(text: str, accounts: Collection[str]) -> bool:
         if not line or line.startswith("#") or _VARIABLE.fullmatch(line):
             continue
         _, rest = _split(line)
-        user, _, command = rest.partition(" ")
-        if user not in accounts or not command.strip():
+        user, command = _first(rest)
+        if user not in accounts or not command:
             return False
         seen = True
     return seen
@@ -98,8 +98,7 @@ def _take(found: Crontab, number: int, line: str, zone: str, *, system: bool, do
         return
     user = ""
     if system:
-        user, _, rest = rest.partition(" ")
-        rest = rest.strip()
+        user, rest = _first(rest)
         if not _USER.fullmatch(user) or not rest:
             message = (
                 f"Expected a user before the command, read {user!r}. A crontab of one user has none: say "
@@ -119,13 +118,19 @@ def _take(found: Crontab, number: int, line: str, zone: str, *, system: bool, do
 
 
 def _split(line: str) -> tuple[str, str]:
-    """The time and what follows it, blanks between made single; nothing follows when fields are missing."""
+    """The time, one blank between its fields, and what follows it; nothing when fields are missing."""
     count = 1 if line.startswith("@") else _FIELDS
     words = line.split(None, count)
-    rest = re.sub(r"^(\S+)\s+", r"\1 ", words[count]) if len(words) > count else ""
+    rest = words[count] if len(words) > count else ""
     # A dash before the minute (cronie, SUSE) only keeps the run out of the system's log.
     head = re.sub(r"^-(?=[*0-9])", "", words[0])
     return " ".join([head, *words[1:count]]), rest.strip()
+
+
+def _first(text: str) -> tuple[str, str]:
+    """The first word, and the rest without the blanks between."""
+    words = text.split(None, 1)
+    return (words[0] if words else ""), (words[1] if len(words) > 1 else "")
 
 
 def split_input(command: str) -> tuple[str, str | None]:
