@@ -22,7 +22,7 @@ from jobsplatform.kernel.audit import Actor
 from jobsplatform.kernel.db import retry_deadlocks
 from jobsplatform.kernel.errors import InvalidInput, PlatformError, UnknownName, did_you_mean
 from jobsplatform.kernel.instants import text
-from scheduler import definition, queries, trigger
+from scheduler import definition, queries, trigger, wakeups
 from scheduler.backfill_choice import Choice, Chooser
 from scheduler.errors import BackfillNotFound, ScheduleArchived
 from scheduler.events import BackfillChanged
@@ -199,6 +199,7 @@ def start(
         next_look_at=now,
     )
     _told(row, "schedules.backfill", actor, now)
+    wakeups.wake()
     return row
 
 
@@ -269,14 +270,15 @@ def _timetable(schedule: Schedule, tenant_id: str) -> Timetable:
         raise InvalidInput(
             f"Schedule {schedule.id!r} has no timetable, so it has no slots: run it now instead."
         )
-    if schedule.trigger_config.get("from") == "last_end":
+    try:
+        timetable = definition.timetable_of(schedule, tenant_id)
+    except TimetableError as error:
+        raise InvalidInput(f"Schedule {schedule.id!r} is faulty: {error}") from None
+    if timetable.follows_end:
         raise InvalidInput(
             f"The slots of schedule {schedule.id!r} follow the end of its last job: a range has none of them."
         )
-    try:
-        return definition.timetable_of(schedule, tenant_id)
-    except TimetableError as error:
-        raise InvalidInput(f"Schedule {schedule.id!r} is faulty: {error}") from None
+    return timetable
 
 
 def _slots(timetable: Timetable, after: datetime, until: datetime) -> Iterator[datetime]:

@@ -187,13 +187,13 @@ def _unplanned(schedules: Sequence[Schedule], now: datetime) -> Iterable[Overdue
 
 
 def _slot_due(schedule: Schedule, state: ScheduleState) -> datetime | None:
-    if schedule.trigger_config.get("from") == "last_end":
-        return None  # it waits for the end of a job, which no timetable tells
     try:
         timetable = definition.timetable_of(schedule, state.tenant_id)
         limit = definition.policies_of(schedule).max_runs
     except TimetableError:
         return None  # it will be parked as faulty when its time comes
+    if timetable.follows_end:
+        return None  # it waits for the end of a job, which no timetable tells
     if limit is not None and state.fired >= limit:
         return None
     cursor = state.last_planned_at

@@ -22,6 +22,7 @@ _REASONS = {
     "tenant suspended": "its tenant was suspended",
     "tenant archived": "its tenant was archived",
     "already_running": "a job of its exclusive type had not ended",
+    "duplicate": "its type refuses a second job of the same key, and one had not ended",
     "excluded date": "its date is excluded",
 }
 _COALESCED = "coalesced into "

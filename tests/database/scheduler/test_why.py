@@ -58,6 +58,7 @@ REASONS = [
     (Status.SKIPPED, "tenant suspended", "its tenant was suspended"),
     (Status.SKIPPED, "tenant archived", "its tenant was archived"),
     (Status.SKIPPED, "already_running", "a job of its exclusive type had not ended"),
+    (Status.SKIPPED, "duplicate", "refuses a second job of the same key"),
     (Status.EXPIRED, "catch-up window", "older than the catch-up window"),
     (Status.PAUSED, "paused", "a pause whose slots are not run"),
     (Status.EXCLUDED, "excluded date", "its date is excluded"),
