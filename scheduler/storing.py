@@ -73,16 +73,19 @@ def insert(wanted: Mapping[str, Any], *, source: str, module: str, actor: Actor,
 def change(row: Schedule, wanted: Mapping[str, Any], *, actor: Actor, now: datetime) -> set[str]:
     """Make ``row`` (locked by the caller) what is wanted; the columns that changed, none when it is that already.
 
-    When its rule changes, slots up to ``now`` are decided by the old rule first, and those after ``now`` are the new
-    one's. Any other change moves no cursor.
+    When its rule or its audience changes, slots up to ``now`` are decided first, as it was; a new rule's slots are those
+    after ``now``. Any other change moves no cursor.
     """
     changed = {column for column, value in wanted.items() if getattr(row, column) != value}
     if not changed:
         return changed
     before = as_audited(row, changed)
-    rule = not changed.isdisjoint(RULE)
-    if rule:
+    rule, audience = not changed.isdisjoint(RULE), not changed.isdisjoint(AUDIENCE)
+    if rule or audience:
         settle(row.id, now)
+        row.refresh_from_db(
+            fields=["revision", "edited_at"]
+        )  # it may have been edited outside, which is told now
     for column in changed:
         setattr(row, column, wanted[column])
     row.revision += 1
@@ -91,7 +94,7 @@ def change(row: Schedule, wanted: Mapping[str, Any], *, actor: Actor, now: datet
     if rule:
         row.edited_at = now
     row.save(update_fields=[*changed, "revision", "updated_at", "edited_at", "fault", "fault_at"])
-    if not changed.isdisjoint(AUDIENCE):
+    if audience:
         _change_audience(row, now)
     if rule:
         looking.begin_rule(row, now)

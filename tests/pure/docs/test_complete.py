@@ -7,6 +7,7 @@ from importlib import import_module
 from pkgutil import walk_packages
 
 import jobsplatform
+import scheduler
 import tasks
 from jobsplatform.kernel.config_schema import SECTIONS, variables
 from jobsplatform.kernel.errors import PlatformError
@@ -31,7 +32,7 @@ def event_classes() -> dict[str, list[str]]:
 
 def every_error() -> dict[str, type[PlatformError]]:
     """Each error's class by its name, wherever it is defined."""
-    for package in (jobsplatform, tasks):
+    for package in (jobsplatform, scheduler, tasks):
         for module in walk_packages(package.__path__, f"{package.__name__}."):
             path = ROOT / (module.name.replace(".", "/") + ".py")
             if path.exists() and re.search(r"^    code(: .*)? = \"", path.read_text(), re.MULTILINE):
@@ -41,7 +42,7 @@ def every_error() -> dict[str, type[PlatformError]]:
         each = todo.pop()
         found[each.__name__] = each
         todo.extend(each.__subclasses__())
-    ours = (jobsplatform.__name__, tasks.__name__)
+    ours = (jobsplatform.__name__, scheduler.__name__, tasks.__name__)
     return {name: each for name, each in found.items() if each.__module__.partition(".")[0] in ours}
 
 
