@@ -76,6 +76,12 @@ class RowScheduler(DatabaseScheduler):
             .select_related("interval", "crontab", "solar", "clocked")
         )
 
+    def schedule_changed(self) -> bool:
+        """Whether a row was changed since the last look; the very first change counts too, upstream it does not."""
+        before = self._last_timestamp
+        changed = super().schedule_changed()
+        return bool(changed or (before is None and self._last_timestamp is not None))
+
     def reserve(self, entry: RowEntry) -> Any:
         """The entry as it is after this run. What was claimed is written already: nothing is left to be saved."""
         if not entry.claim():
