@@ -10,12 +10,15 @@ from django.db.models import Min
 
 from jobsplatform.kernel.models import Tenant
 from scheduler import definition
-from scheduler.models import Schedule, ScheduleState
+from scheduler.models import Schedule, ScheduleState, ScheduleTriggerLog
 from scheduler.rules import RULE
-from scheduler.states import Audience, TriggerType
+from scheduler.states import ORIGIN_AUTO, Audience, TriggerType
 from scheduler.timetables.errors import TimetableError
 
 _BATCH = 500
+
+MOST_BACK = timedelta(days=7)
+"""How far cursors follow a clock that was set back."""
 
 
 def ensure(schedule: Schedule, now: datetime) -> int:
@@ -98,15 +101,33 @@ def wake(schedule_ids: Iterable[str], now: datetime) -> int:
 
 
 def follow_clock(now: datetime, allowed: timedelta) -> int:
-    """Put cursors that lie more than ``allowed`` ahead of ``now`` back to it, and look at them at once; how many."""
-    rows = ScheduleState.objects.filter(last_planned_at__gt=now + allowed)
+    """Put cursors that lie more than ``allowed`` ahead of ``now`` back to it, and look at them at once; how many.
+
+    A cursor more than MOST_BACK ahead stays: the log no longer knows all that was decided in between. One that would
+    come to lie within a range on record is put at the range's end.
+    """
+    rows = ScheduleState.objects.filter(
+        last_planned_at__gt=now + allowed, last_planned_at__lte=now + MOST_BACK
+    )
     with transaction.atomic():
-        held = list(rows.order_by("id").select_for_update().values_list("id", flat=True))
+        held = list(rows.order_by("id").select_for_update())
         for start in range(0, len(held), _BATCH):
-            ScheduleState.objects.filter(id__in=held[start : start + _BATCH]).update(
+            batch = held[start : start + _BATCH]
+            ScheduleState.objects.filter(id__in=[state.pk for state in batch]).update(
                 last_planned_at=now, next_due_at=now
             )
+            ends = _ends_of_ranges({state.schedule_id for state in batch}, now)
+            for state in batch:
+                if end := ends.get((state.schedule_id, state.tenant_id)):
+                    ScheduleState.objects.filter(pk=state.pk).update(last_planned_at=end)
     return len(held)
+
+
+def _ends_of_ranges(schedule_ids: Iterable[str], now: datetime) -> dict[tuple[str, str], datetime]:
+    rows = ScheduleTriggerLog.objects.filter(
+        schedule_id__in=sorted(schedule_ids), origin=ORIGIN_AUTO, planned_at__lte=now, planned_until__gt=now
+    )
+    return {(row.schedule_id, row.tenant_id): row.planned_until for row in rows if row.planned_until}
 
 
 def applied(schedule_ids: Iterable[str]) -> None:
