@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-
 from unittest.mock import patch
 
 from scheduler import bridge, cursors, planner, trigger

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from scheduler.models import ScheduleTriggerLog
 from scheduler.states import ORIGIN_AUTO, Status
+from simulation.clock import BEGIN
 from simulation.plans import Planned
 from tasks.models import Job
+
+SECOND = timedelta(seconds=1)
 
 AHEAD = 3 * 3600
 """How far a wrong clock or a person may have decided slots that are still to come, in seconds."""
@@ -39,7 +42,8 @@ def _ledger(planned: Planned, tenant: str, end: datetime) -> Iterable[str]:
     if (last - end).total_seconds() > AHEAD:
         yield f"a slot of {last} was decided at {end}"
         return
-    calendar = list(planned.calendar(last))
+    # A clock that stands before the creation has slots there; no right clock may count them as missed.
+    calendar = list(planned.calendar(last, since=min([BEGIN, *(row.planned_at - SECOND for row in rows)])))
     taken: dict[datetime, str] = {}
     for row in rows:
         first, until = row.planned_at, row.planned_until or row.planned_at
@@ -51,6 +55,8 @@ def _ledger(planned: Planned, tenant: str, end: datetime) -> Iterable[str]:
             yield f"{name}: excluded and others are mixed up"
         if row.status != Status.FIRED and not row.reason:
             yield f"{name}: no reason"
+        if first <= BEGIN < row.triggered_at and not row.decided_by.startswith("person"):
+            yield f"{name}: of before the creation, decided at {row.triggered_at:%H:%M:%S}"
         for slot in slots:
             if slot in taken:
                 yield f"{slot:%H:%M:%S} is decided twice: {taken[slot]}; {name}"
@@ -61,7 +67,7 @@ def _ledger(planned: Planned, tenant: str, end: datetime) -> Iterable[str]:
             yield f"{fired} slots fired of {planned.max_runs}"
         return
     for slot in calendar:
-        if slot <= end and slot not in taken:
+        if BEGIN < slot <= end and slot not in taken:
             yield f"{slot:%H:%M:%S} was never decided"
 
 

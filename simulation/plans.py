@@ -16,7 +16,7 @@ from tasks import registry
 from tasks.handlers import job
 
 JOB = "simulated.work"
-ACTOR = Actor("system", "simulation")
+ACTOR = Actor.system("simulation")
 TENANTS = ("acme", "globex")
 MISFIRES = ("skip", "run_once", "catch_up_limited")
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
@@ -34,11 +34,10 @@ class Planned:
     max_runs: int | None = None
     minutely: bool = False
 
-    def calendar(self, until: datetime) -> Iterator[datetime]:
-        """Every slot of a history, those taken out too."""
-        slot = EPOCH + ((BEGIN - EPOCH) // timedelta(seconds=self.period) + 1) * timedelta(
-            seconds=self.period
-        )
+    def calendar(self, until: datetime, since: datetime = BEGIN) -> Iterator[datetime]:
+        """Every slot after ``since``, those taken out too."""
+        period = timedelta(seconds=self.period)
+        slot = EPOCH + ((since - EPOCH) // period + 1) * period
         while slot <= until:
             yield slot
             slot += timedelta(seconds=self.period)
