@@ -22,12 +22,12 @@ from scheduler.rules import EDITED_OUTSIDE
 from scheduler.slots import Slot
 from scheduler.sql import log
 from scheduler.sql.states import Move, move
-from scheduler.states import Status
+from scheduler.states import Status, TriggerType
 from scheduler.tickets import Hand, Ticket, Verdict
 from scheduler.timetables.base import Timetable
 from scheduler.timetables.errors import TimetableError
-from scheduler.trigger import gated
 from tasks import registry
+from tasks.requests import TenantStates
 from tasks.spec import JobHandler
 
 logger = logging.getLogger("jobsplatform.scheduler")
@@ -82,6 +82,7 @@ class Batch:
         self.settle = settle
         self.careful = careful
         self.done = Done(checked=len(states))
+        self.tenants: TenantStates = {}
 
     def run(self) -> Done:
         """Plan, and write what was planned. Raises Moved, and what the jobs' requests raise."""
@@ -90,7 +91,7 @@ class Batch:
         steps.reached("before_job")
         fired = self._tickets(items)
         give = tickets.submit_each if self.careful else tickets.submit_all
-        verdicts = give([ticket for _, ticket in fired], self.now)
+        verdicts = give([ticket for _, ticket in fired], self.now, self.tenants)
         steps.reached("before_log")
         self._log(items, fired, verdicts)
         steps.reached("before_cursor")
@@ -107,7 +108,7 @@ class Batch:
         items = []
         for state in self.states:
             schedule = schedules[state.schedule_id]
-            items.append(Item(state, schedule, _cursor(state, schedule)))
+            items.append(Item(state, schedule, _cursor(state, schedule, self.now)))
         known = halts.read(
             {item.schedule.pk for item in items},
             {state.tenant_id for state in self.states},
@@ -117,10 +118,10 @@ class Batch:
         ahead = log.ahead(
             (item.state.schedule_id, item.state.tenant_id, item.cursor.last_planned_at) for item in items
         )
-        gates = gated({state.tenant_id for state in self.states})
+        self.tenants = tickets.tenant_states({state.tenant_id for state in self.states})
         for item in items:
             place = (item.state.schedule_id, item.state.tenant_id)
-            item.gate = gates.get(item.state.tenant_id, "")
+            item.gate = tickets.gate(self.tenants, item.state.tenant_id)
             dropped = known.dropped_until(*place)
             if item.schedule.archived_at is not None and not self.settle:
                 continue
@@ -303,9 +304,12 @@ class Batch:
             faults.heal(healed)
 
 
-def _cursor(state: ScheduleState, schedule: Schedule) -> Cursor:
+def _cursor(state: ScheduleState, schedule: Schedule, now: datetime) -> Cursor:
     reached = state.last_planned_at
-    if state.revision != schedule.revision:
+    # A cursor lies before the edit when it has followed a clock that was behind: slots before the edit count only
+    # while the clock stands there. That of a date may have begun at a slot in the past.
+    followed = schedule.trigger_type != TriggerType.DATE and schedule.edited_at <= now
+    if followed or state.revision != schedule.revision:
         reached = max(reached, schedule.edited_at)  # slots up to the edit are behind it
     return Cursor(
         last_planned_at=reached,

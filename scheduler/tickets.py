@@ -16,6 +16,7 @@ from jobsplatform.kernel.context import Context
 from jobsplatform.kernel.errors import DuplicateJob, PlatformError
 from jobsplatform.kernel.ids import uuid7
 from jobsplatform.kernel.instants import text
+from jobsplatform.kernel.models import Tenant
 from scheduler import retention
 from scheduler.decisions import Decision
 from scheduler.models import Schedule
@@ -23,12 +24,16 @@ from scheduler.slots import Slot
 from scheduler.states import ORIGIN_AUTO, Status
 from tasks import submit
 from tasks.models import KEY_LENGTH
-from tasks.requests import JobRequest
+from tasks.requests import JobRequest, TenantStates
 from tasks.submit import SubmitResult
 
 ALREADY_RUNNING = "already_running"
 DUPLICATE = "duplicate"
 """A type that refuses duplicates has an unfinished job of the same key."""
+
+TENANT_SUSPENDED = "tenant suspended"
+TENANT_ARCHIVED = "tenant archived"
+_GATES = {str(Tenant.State.SUSPENDED): TENANT_SUSPENDED, str(Tenant.State.ARCHIVED): TENANT_ARCHIVED}
 
 LIVE, MANUAL, BACKFILL = "live", "manual", "backfill"
 
@@ -73,25 +78,39 @@ class Verdict:
     error: str = ""
 
 
-def submit_all(tickets: Sequence[Ticket], now: datetime) -> list[Verdict]:
+def tenant_states(tenant_ids: set[str]) -> TenantStates:
+    """The states of tenants; None for one that nobody has registered."""
+    wanted = sorted(tenant_ids - {""})
+    if not wanted:
+        return {}
+    rows = Tenant.objects.filter(tenant_id__in=wanted).values_list("tenant_id", "state")
+    return {**dict.fromkeys(wanted), **dict(rows)}
+
+
+def gate(states: TenantStates, tenant_id: str) -> str:
+    """Why no slot of this tenant fires; empty when they may."""
+    return _GATES.get(states.get(tenant_id) or "", "")
+
+
+def submit_all(tickets: Sequence[Ticket], now: datetime, states: TenantStates) -> list[Verdict]:
     """Make the jobs, all or none. Raises what ``tasks.submit`` raises."""
     if not tickets:
         return []
     requests = _requests(tickets, now)
     try:
-        made = submit.submit_many(requests, now)
+        made = submit.submit_many(requests, now, tenants=states)
     finally:
         requests.close()  # whatever stopped it: the context of its last job must not stay in force
     return [_verdict(result) for result in made]
 
 
-def submit_each(tickets: Sequence[Ticket], now: datetime) -> list[Verdict]:
+def submit_each(tickets: Sequence[Ticket], now: datetime, states: TenantStates) -> list[Verdict]:
     """Make the jobs one by one: what cannot become a job is decided as failed, and stops no other."""
     verdicts = []
     for ticket in tickets:
         try:
             with transaction.atomic():
-                verdicts += submit_all([ticket], now)
+                verdicts += submit_all([ticket], now, states)
         except DuplicateJob as error:
             verdicts.append(Verdict(Status.SKIPPED, DUPLICATE, error=error.message))
         except PlatformError as error:

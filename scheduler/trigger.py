@@ -15,7 +15,6 @@ from jobsplatform.kernel import events
 from jobsplatform.kernel.db import retry_deadlocks
 from jobsplatform.kernel.errors import InvalidInput, JobNotFound, PlatformError
 from jobsplatform.kernel.instants import text
-from jobsplatform.kernel.models import Tenant
 from scheduler import steps, tickets
 from scheduler.errors import ScheduleArchived, ScheduleNotFound, ScheduleTriggerConflict
 from scheduler.models import ORIGIN_LENGTH, Schedule, ScheduleState, ScheduleTriggerLog
@@ -25,9 +24,6 @@ from scheduler.sql import log
 from scheduler.states import ORIGIN_AUTO, Audience, Status
 from scheduler.tickets import Hand, Ticket, Verdict
 from tasks import queries, registry
-
-TENANT_SUSPENDED = "tenant suspended"
-TENANT_ARCHIVED = "tenant archived"
 
 
 @retry_deadlocks
@@ -132,31 +128,17 @@ def _decide(schedule: Schedule, request: ScheduleTriggerRequest, now: datetime) 
     steps.reached("planned")
     steps.reached("before_job")
     slot_wanted = request.planned_at is not None
-    gate = gated({request.tenant_id}).get(request.tenant_id) if request.origin == ORIGIN_AUTO else None
-    if gate is not None:
+    tenants = tickets.tenant_states({request.tenant_id})
+    gate = tickets.gate(tenants, request.tenant_id) if request.origin == ORIGIN_AUTO else ""
+    if gate:
         verdict = Verdict(Status.SKIPPED, gate)
     else:
-        verdict = _submit(ticket, now, keep_failure=slot_wanted and request.params is None)
+        give = tickets.submit_each if slot_wanted and request.params is None else tickets.submit_all
+        verdict = give([ticket], now, tenants)[0]
     slot = tickets.slot_of(ticket, verdict, now, Hand(request.by, request.lock_key, request.fencing_token))
     steps.reached("before_log")
     log.insert([slot])
     return slot
-
-
-def _submit(ticket: Ticket, now: datetime, *, keep_failure: bool) -> Verdict:
-    if keep_failure:
-        return tickets.submit_each([ticket], now)[0]
-    return tickets.submit_all([ticket], now)[0]
-
-
-def gated(tenant_ids: set[str]) -> dict[str, str]:
-    """Those of the tenants for whom no slot fires, and why."""
-    wanted = sorted(tenant_ids - {""})
-    if not wanted:
-        return {}
-    reasons = {Tenant.State.SUSPENDED: TENANT_SUSPENDED, Tenant.State.ARCHIVED: TENANT_ARCHIVED}
-    rows = Tenant.objects.filter(tenant_id__in=wanted, state__in=list(reasons))
-    return {tenant_id: reasons[state] for tenant_id, state in rows.values_list("tenant_id", "state")}
 
 
 # -- asked again -------------------------------------------------------------------------------------

@@ -88,9 +88,12 @@ class Draft:
         return job
 
 
-def drafts(requests: Iterable[JobRequest], now: datetime) -> Iterator[Draft]:
-    """The jobs of ``requests``. Raises UnknownName, ParamsInvalid, InvalidInput, TenantForbidden."""
-    tenants: TenantStates = {}
+def drafts(
+    requests: Iterable[JobRequest], now: datetime, tenants: TenantStates | None = None
+) -> Iterator[Draft]:
+    """The jobs of ``requests``; ``tenants``: states that are known already. Raises UnknownName, ParamsInvalid,
+    InvalidInput, TenantForbidden."""
+    tenants = {} if tenants is None else tenants
     before: tuple[Any, ...] | None = None
     for request in requests:
         if not isinstance(request, JobRequest):

@@ -21,7 +21,7 @@ from tasks import admission, dedupe, hints, idempotency, limits, transitions
 from tasks.drafts import Draft, drafts, drafts_of
 from tasks.events import JobSubmitted, TickSkipped
 from tasks.models import Job
-from tasks.requests import JobRequest
+from tasks.requests import JobRequest, TenantStates
 from tasks.sql.insert import insert
 from tasks.states import ACTIVE, Hold, Role
 
@@ -51,10 +51,15 @@ def submit(request: JobRequest, now: datetime | None = None) -> SubmitResult:
     return submit_many([request], now)[0]
 
 
-def submit_many(requests: Iterable[JobRequest], now: datetime | None = None) -> list[SubmitResult]:
-    """Make many jobs in one transaction, all or none; the results come in the order of the requests."""
+def submit_many(
+    requests: Iterable[JobRequest], now: datetime | None = None, *, tenants: TenantStates | None = None
+) -> list[SubmitResult]:
+    """Make many jobs in one transaction, all or none; the results come in the order of the requests.
+
+    ``tenants``: states that the caller has read in this transaction; those of others are read one by one.
+    """
     now = now or clock.now()
-    return _submit(list(drafts(requests, now)), now)
+    return _submit(list(drafts(requests, now, tenants)), now)
 
 
 def submit_each(request: JobRequest, params: Iterable[Mapping[str, Any]]) -> list[SubmitResult]:

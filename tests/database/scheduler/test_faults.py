@@ -157,11 +157,11 @@ def test_an_error_nobody_foresaw_parks_the_row_that_raises_it(
 ) -> None:
     whole = submit.submit_many
 
-    def failing(requests, now=None):  # type: ignore[no-untyped-def]
+    def failing(requests, now=None, **options):  # type: ignore[no-untyped-def]
         requests = list(requests)
         if any(request.schedule_id == "bad" for request in requests):
             raise ZeroDivisionError("a bug of ours")
-        return whole(requests, now)
+        return whole(requests, now, **options)
 
     monkeypatch.setattr(submit, "submit_many", failing)
     done = planner.step(clock.now() + timedelta(minutes=10))
