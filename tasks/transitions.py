@@ -428,7 +428,9 @@ def unhold(job_ids: Iterable[UUID], why: Hold, now: datetime) -> int:
     OVERLAP: the caller then has its key looked at, else the sweeper does."""
     ids = list(job_ids)
     rows = Job.objects.filter(id__in=ids, state=State.PENDING, hold=why)
-    later = rows.filter(due_at__gt=now).update(hold=Hold.LATER) if why is not Hold.LATER else 0
+    # A job is held for overlap once it is due, by the clock of whoever said so; another's may be behind.
+    timed = why not in (Hold.LATER, Hold.OVERLAP)
+    later = rows.filter(due_at__gt=now).update(hold=Hold.LATER) if timed else 0
     ready = rows.filter(due_at__lte=now) if why is Hold.LATER else rows
     back: Any = Hold.NONE
     if why in (Hold.LATER, Hold.TENANT):
