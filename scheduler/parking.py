@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from django.db.models import QuerySet
@@ -22,6 +23,12 @@ def states_of(scope: PauseScope, target: str) -> QuerySet[ScheduleState]:
 def lock(scope: PauseScope, target: str) -> list[ScheduleState]:
     """Hold these states until the transaction ends, in the one order: no round is under way that looks at them."""
     return list(states_of(scope, target).select_for_update().order_by("id"))
+
+
+def lock_many(schedule_ids: Iterable[str]) -> None:
+    """``lock`` for the states of several schedules, all in the one order."""
+    rows = ScheduleState.objects.filter(schedule_id__in=list(schedule_ids))
+    list(rows.select_for_update().order_by("id").values_list("id", flat=True))
 
 
 def park(scope: PauseScope, target: str) -> int:

@@ -118,6 +118,8 @@ def resume(
     return row
 
 
+@retry_deadlocks
+@transaction.atomic
 def pause_many(
     schedule_ids: Iterable[str],
     *,
@@ -129,29 +131,30 @@ def pause_many(
 ) -> list[Pause]:
     """``pause`` for each of these schedules, all or none."""
     now = now or clock.now()
-    with transaction.atomic():
-        return [
-            pause(
-                PauseScope.SCHEDULE,
-                schedule_id,
-                actor=actor,
-                reason=reason,
-                expires_at=expires_at,
-                resume_rule=resume_rule,
-                now=now,
-            )
-            for schedule_id in sorted(set(schedule_ids))
-        ]
+    ids = sorted(set(schedule_ids))
+    parking.lock_many(ids)
+    return [
+        pause(
+            PauseScope.SCHEDULE,
+            schedule_id,
+            actor=actor,
+            reason=reason,
+            expires_at=expires_at,
+            resume_rule=resume_rule,
+            now=now,
+        )
+        for schedule_id in ids
+    ]
 
 
+@retry_deadlocks
+@transaction.atomic
 def resume_many(schedule_ids: Iterable[str], *, actor: Actor, now: datetime | None = None) -> list[Pause]:
     """``resume`` for each of these schedules, all or none; those that were paused."""
     now = now or clock.now()
-    with transaction.atomic():
-        lifted = [
-            resume(PauseScope.SCHEDULE, schedule_id, actor=actor, now=now)
-            for schedule_id in sorted(set(schedule_ids))
-        ]
+    ids = sorted(set(schedule_ids))
+    parking.lock_many(ids)
+    lifted = [resume(PauseScope.SCHEDULE, schedule_id, actor=actor, now=now) for schedule_id in ids]
     return [row for row in lifted if row is not None]
 
 

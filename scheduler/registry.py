@@ -21,7 +21,7 @@ class Declared:
 
     @property
     def id(self) -> str:
-        return self.spec.id
+        return str(self.spec.id)
 
 
 class ScheduleRegistry:

@@ -5,6 +5,7 @@ The verbs of people are in ``scheduler.control``, the code's in ``scheduler.sync
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
@@ -73,10 +74,10 @@ def insert(wanted: Mapping[str, Any], *, source: str, module: str, actor: Actor,
 def change(row: Schedule, wanted: Mapping[str, Any], *, actor: Actor, now: datetime) -> set[str]:
     """Make ``row`` (locked by the caller) what is wanted; the columns that changed, none when it is that already.
 
-    When its rule or its audience changes, slots up to ``now`` are decided first, as it was; a new rule's slots are those
-    after ``now``. Any other change moves no cursor.
+    When its rule or its audience changes, slots up to ``now`` are decided first, as it was; a new rule's slots are
+    those after ``now``. Any other change moves no cursor.
     """
-    changed = {column for column, value in wanted.items() if getattr(row, column) != value}
+    changed = {column for column, value in wanted.items() if not _same(getattr(row, column), value)}
     if not changed:
         return changed
     before = as_audited(row, changed)
@@ -102,6 +103,13 @@ def change(row: Schedule, wanted: Mapping[str, Any], *, actor: Actor, now: datet
     cursors.applied([row.id])
     told(row, "updated", actor, before=before, after=as_audited(row, changed), now=now)
     return changed
+
+
+def _same(one: object, other: object) -> bool:
+    """Whether two values of a column are one; in JSON, 1 and true are two."""
+    if isinstance(one, (dict, list)):
+        return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    return one == other
 
 
 def settle(schedule_id: str, now: datetime) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from django.db import transaction
 
 from jobsplatform.kernel.models import AuditEvent, Tenant
 from jobsplatform.testing.platform import HandPlatform
-from scheduler import control, definition, impact
+from scheduler import control, definition, impact, wakeups
 from scheduler.errors import (
     ScheduleArchived,
     ScheduleConflict,
@@ -258,6 +260,70 @@ def test_tenants_that_are_added_begin_now_and_removed_ones_end(jobs: HandPlatfor
     assert list(ScheduleState.objects.values_list("tenant_id", flat=True)) == [""]
     edit(tenants="*")
     assert list(ScheduleState.objects.values_list("tenant_id", flat=True)) == ["d"]
+
+
+def test_a_tenant_that_is_removed_has_its_due_slots_decided_first(jobs: HandPlatform) -> None:
+    create(tenants=["a", "b"], misfire="run_once")
+    jobs.clock.set(at(12, 2))
+    edit(tenants=["b"])
+    rows = ScheduleTriggerLog.objects.filter(tenant_id="a", status="fired")
+    assert list(rows.values_list("planned_at", flat=True)) == [at(12, 2)]
+
+
+def test_an_edit_upon_one_by_sql_keeps_both_apart(jobs: HandPlatform) -> None:
+    create(misfire="run_once")
+    jobs.clock.set(at(12, 3))
+    Schedule.objects.update(trigger_config={"cron": "*/2 * * * *"})
+    edit(timezone="Europe/Berlin", description="both")
+    tick()
+    assert fired() == []  # nobody knows what the rule was when they were due: neither fires them
+    row = Schedule.objects.get()
+    assert (row.trigger_config, row.revision) == ({"cron": "*/2 * * * *"}, 3)
+    turn(jobs, at(12, 4))
+    assert fired() == ["12:04:00"]
+
+
+def test_what_has_ended_is_finished(jobs: HandPlatform) -> None:
+    create(cron="0 15 * * *", end="2025-12-31T00:00:00Z")
+    assert (state().next_due_at, state().next_slot_at) == (None, None)
+    edit(cron="0 15 * * *", end=None, start="2026-01-01T11:58:00Z")
+    assert state().next_due_at == at(15)
+    edit(cron="0 15 * * *", start="2030-01-01T00:00:00Z")
+    assert state().next_due_at is not None and state().next_due_at.year == 2030
+
+
+def test_true_and_one_are_two_params(jobs: HandPlatform) -> None:
+    @job("tests.any")
+    def any_(v: object = None) -> None: ...
+
+    create(job="tests.any", params={"v": 1})
+    edit(params={"v": True})
+    assert Schedule.objects.get().params == {"v": True} and Schedule.objects.get().revision == 2
+
+
+def test_each_verb_rings_for_those_who_plan_once_it_has_committed(jobs: HandPlatform) -> None:
+    rung: list[int] = []
+    listener = wakeups.Listener(lambda: rung.append(1))
+    listener.start()
+    try:
+        create()
+        verbs: list[Callable[[], object]] = [
+            lambda: edit(description="x"),
+            lambda: control.pause("schedule", "s", actor=ACTOR),
+            lambda: control.resume("schedule", "s", actor=ACTOR),
+            lambda: control.skip_next("s", actor=ACTOR),
+            lambda: control.unskip("s", actor=ACTOR),
+            lambda: control.archive("s", actor=ACTOR),
+            lambda: control.restore("s", actor=ACTOR),
+        ]
+        for verb in verbs:
+            before = len(rung)
+            with transaction.atomic():
+                verb()
+                assert len(rung) == before
+            assert len(rung) > before
+    finally:
+        listener.stop()
 
 
 # -- archiving ---------------------------------------------------------------------------------------

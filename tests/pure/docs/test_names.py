@@ -9,7 +9,7 @@ from django.apps import apps
 
 from tests.pure.docs.pages import PAGES, ROOT, spans
 
-PACKAGES = ("jobsplatform", "tasks")
+PACKAGES = ("jobsplatform", "scheduler", "tasks")
 FOLDERS = (
     ROOT,
     ROOT / "tasks",
