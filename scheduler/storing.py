@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 
 from jobsplatform.kernel import audit, events
 from jobsplatform.kernel.audit import Actor
-from scheduler import cursors, looking, planner, wakeups
+from scheduler import cursors, faults, looking, planner, wakeups
 from scheduler.definition import RULE
 from scheduler.errors import ScheduleArchived, ScheduleExists, ScheduleNotFound
 from scheduler.events import ScheduleChanged
@@ -91,10 +91,10 @@ def change(row: Schedule, wanted: Mapping[str, Any], *, actor: Actor, now: datet
         setattr(row, column, wanted[column])
     row.revision += 1
     row.updated_at = now
-    row.fault, row.fault_at = "", None
     if rule:
         row.edited_at = now
-    row.save(update_fields=[*changed, "revision", "updated_at", "edited_at", "fault", "fault_at"])
+    row.save(update_fields=[*changed, "revision", "updated_at", "edited_at"])
+    faults.heal({row.id})  # the whole of it was looked at; whoever plans it may know better
     if audience:
         _change_audience(row, now)
     if rule:

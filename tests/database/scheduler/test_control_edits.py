@@ -18,6 +18,7 @@ from scheduler.errors import (
     ScheduleNotFound,
     ScheduleReadOnly,
 )
+from scheduler.events import ScheduleMended
 from scheduler.models import Schedule, ScheduleState, ScheduleTriggerLog
 from tasks.handlers import job
 from tests.database.scheduler.tools import (
@@ -215,6 +216,7 @@ def test_a_faulty_schedule_is_mended_by_an_edit(jobs: HandPlatform) -> None:
     assert Schedule.objects.get().fault
     edit(timezone="UTC")
     assert Schedule.objects.get().fault == ""
+    assert jobs.told(ScheduleMended) == [ScheduleMended("s")]
     turn(jobs, at(12, 3))
     assert fired()[-2:] == ["12:02:00", "12:03:00"]
 

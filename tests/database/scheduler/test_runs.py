@@ -158,3 +158,15 @@ def test_an_edit_keeps_the_skips_that_are_still_slots(jobs: HandPlatform) -> Non
     assert state().skips == ["2026-01-01T12:04:00Z"]
     turn(jobs, at(12, 6))
     assert fired() == ["12:02:00", "12:06:00"]
+
+
+def test_a_double_click_in_the_second_of_a_slot_runs_one_and_loses_neither(jobs: HandPlatform) -> None:
+    create(job="tests.alone")
+    jobs.clock.set(at(12, 1))
+    first = control.run_now("s", key="click", actor=ACTOR)
+    second = control.run_now("s", key="click", actor=ACTOR)
+    turn(jobs, at(12, 1))
+    assert second.replayed and second.task_id == first.task_id
+    assert Job.objects.count() == 1
+    row = ScheduleTriggerLog.objects.get(origin="auto")
+    assert (row.planned_at, row.status, row.reason) == (at(12, 1), "skipped", "already_running")
