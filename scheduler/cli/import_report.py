@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from scheduler.importing.store import Outcome, Plan, Verdict
-from scheduler.spec import ScheduleSpec, when_of
+from scheduler.spec import WHEN, ScheduleSpec, config_of, when_of
+from scheduler.timetables import build
 from tasks.cli import names
 from tasks.cli.base import PlatformCommand
 from tasks.cli.tables import Column, table
@@ -53,11 +54,9 @@ def _output(outcome: Outcome) -> dict[str, Any]:
 
 
 def rule(spec: ScheduleSpec) -> str:
-    """When, as one text: a cron line, ``every 1:00:00``, ``at 2026-…``."""
+    """When, as one text: a cron line, ``every 1h``, ``at 2026-…``. For a spec that has been found good."""
     (name,) = when_of(spec)
-    value = getattr(spec, name)
-    text = value.isoformat() if hasattr(value, "isoformat") else str(value)
-    return text if name == "cron" else f"{name} {text}"
+    return build(WHEN[name], config_of(spec, name), spec.timezone, schedule_id=spec.id).expression
 
 
 def say(command: PlatformCommand, planned: Plan, told: Mapping[str, Any]) -> None:
@@ -67,7 +66,7 @@ def say(command: PlatformCommand, planned: Plan, told: Mapping[str, Any]) -> Non
         for line in table(out, _columns(), [_row(outcome, told["dry_run"]) for outcome in planned.outcomes]):
             out.line(line)
     for outcome in planned.outcomes:
-        for remark in outcome.candidate.remarks:
+        for remark in outcome.candidate.remarks if outcome.verdict is not Verdict.UNCHANGED else ():
             err.line(f"Note, {outcome.candidate.place}: {plain(remark)}")
         if outcome.verdict is Verdict.DIFFERS:
             err.line(f"Note, {outcome.candidate.place}: {_difference(outcome)}")

@@ -102,17 +102,18 @@ def slots_table(terminal: Terminal, slots: Iterable[queries.Slot], zone: tzinfo,
     """Slots to come: in UTC, on the wall clock of the schedule, and how far off."""
     rows = list(slots)
     delayed = any(slot.due_at != slot.planned_at for slot in rows)
+    elsewhere = str(zone) != "UTC"
     columns = [
         Column("SLOT"),
-        Column(f"IN {str(zone).upper()}", shrinks=True),
-        Column("IN", right=True),
+        *([Column(f"IN {str(zone).upper()}", shrinks=True)] if elsewhere else []),
+        Column("FROM NOW", right=True),
         *([Column("STARTS")] if delayed else []),
         Column("NOTE"),
     ]
     cells = [
         [
             instant(slot.planned_at),
-            local(slot.planned_at, zone),
+            *([local(slot.planned_at, zone)] if elsewhere else []),
             age(slot.planned_at, now).removeprefix("in "),
             *([instant(slot.due_at)[11:19]] if delayed else []),
             "to be skipped" if slot.skipped else "",

@@ -8,7 +8,7 @@ from typing import Any
 from scheduler import definition, timetables
 from scheduler.cli.finding import zone_of
 from scheduler.cli.outputs import schedule_output, slot_outputs
-from scheduler.cli.rows import slots_table, when
+from scheduler.cli.rows import slots_table
 from scheduler.cli.sentences import rule_sentence
 from scheduler.cli.times import local
 from scheduler.models import Schedule
@@ -20,7 +20,7 @@ from tasks.cli.base import PlatformCommand
 from tasks.cli.json_output import instant
 from tasks.cli.spans import instant as shown
 
-SLOTS, CHANGES, MOVED = 5, 6, 100
+SLOTS, CHANGES, MOVED = 5, 4, 100
 LOOK_AHEAD = timedelta(days=90)
 
 
@@ -51,7 +51,7 @@ def tell(
         return
     command.out.line(row.id)
     out, zone = command.err, zone_of(row)
-    out.line(f"{rule_sentence(row)}  ({when(row)})")
+    out.line(f"{rule_sentence(row)}  ({timetable.expression})")
     for line in slots_table(out, slots, zone, now) if slots else ():
         out.line(line)
     for change in changes[:CHANGES]:
@@ -59,9 +59,7 @@ def tell(
         instead = f" ({', '.join(local(slot, zone) for slot in change.slots)})" if change.slots else ""
         out.line(f"{change.day}: the clocks {verb} {', '.join(change.times)}; {change.rule}{instead}.")
     if old is not None and (added or removed):
-        out.line(
-            f"In the next {LOOK_AHEAD.days} days {_counted(added)} more slots, {_counted(removed)} fewer."
-        )
+        out.line(f"In the next {LOOK_AHEAD.days} days {_counted(added)} slots come, {_counted(removed)} go.")
         for sign, moved in (("+", added), ("-", removed)):
             for slot in moved[:SLOTS]:
                 out.line(f"  {sign} {shown(slot)} ({local(slot, zone)})")
@@ -78,7 +76,7 @@ def _moved(
 
 
 def _counted(slots: list[datetime]) -> str:
-    return f"{len(slots)}{' or more' if len(slots) == MOVED else ''}"
+    return f"{'at least ' if len(slots) == MOVED else ''}{len(slots)}"
 
 
 def _change(change: ClockChange) -> dict[str, Any]:

@@ -85,6 +85,8 @@ def changes(options: Mapping[str, Any], app_id: str, job_type: str) -> dict[str,
     Whether they can be is for ``definition.check``. Raises InvalidInput.
     """
     given = {name: options[name] for name in _PLAIN if options.get(name) is not None}
+    if "jitter" in given and float(given["jitter"]).is_integer():
+        given["jitter"] = int(given["jitter"])
     found = kind(options)
     if found:
         given |= {name: False if name == "manual" else None for name in WHEN if name != found}

@@ -10,6 +10,7 @@ from typing import Any
 from django_celery_beat.models import PeriodicTask, PeriodicTasks
 
 from jobsplatform.kernel.errors import did_you_mean
+from scheduler.bridge import TASK_NAME
 from scheduler.importing.candidates import Candidate, Found, Mapped, NotTaken, Target
 from scheduler.importing.celery_cron import CeleryCron, expression
 from scheduler.importing.command_line import NotTaken as Refusal
@@ -17,8 +18,6 @@ from scheduler.spec import ScheduleSpec
 from scheduler.states import Misfire
 from tasks import registry
 
-BRIDGE_TASK = "core.scheduler.trigger"
-"""Rows of this task are exported by the platform itself: they are hints for its own schedules."""
 MISFIRE = Misfire.RUN_ONCE
 """Beat sends one late run when it comes back."""
 
@@ -27,7 +26,7 @@ def schedules_of(mapped: Mapped, now: datetime, *, misfire: str) -> Found:
     """What each row would be, by their primary keys."""
     found = Found()
     rows = PeriodicTask.objects.select_related("interval", "crontab", "clocked", "solar").order_by("pk")
-    for row in rows.exclude(task=BRIDGE_TASK):
+    for row in rows.exclude(task=TASK_NAME):  # those are ours: hints for schedules that are here
         place, text = f"row {row.pk}", f"{row.name}: {row.task}"
         try:
             found.candidates.append(_candidate(row, place, text, mapped, now, misfire))

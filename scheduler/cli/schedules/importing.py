@@ -107,7 +107,9 @@ def _rows(planned: store.Plan) -> list[int]:
 
 
 def _refuse_mixed(options: Mapping[str, Any]) -> None:
-    if (options["crontab"] is not None) == options["django_celery_beat"]:
+    if options["crontab"] is not None and options["django_celery_beat"]:
+        raise InvalidInput("--crontab and --django-celery-beat exclude each other: say one of them.")
+    if options["crontab"] is None and not options["django_celery_beat"]:
         raise InvalidInput("Say what to import: --crontab FILE, or --django-celery-beat.")
     foreign = ("timezone", "format", "prefix") if options["django_celery_beat"] else ("take_over",)
     for name in foreign:

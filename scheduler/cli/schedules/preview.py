@@ -54,13 +54,16 @@ def act(command: PlatformCommand, options: dict[str, Any]) -> None:
             },
         )
         return
-    command.out.line(f"{describe(timetable)}  ({timetable.expression}, {zone.key})")
+    command.out.line(f"{describe(timetable)}  ({timetable.expression})")
     if not slots:
         command.out.line(f"No slot after {shown(after)}.")
         return
     command.out.line()
     columns = [Column("SLOT"), Column(f"IN {zone.key.upper()}", shrinks=True)]
-    for line in table(command.out, columns, [[shown(slot), local(slot, zone)] for slot in slots]):
+    rows = [[shown(slot), local(slot, zone)] for slot in slots]
+    if zone.key == "UTC":
+        columns, rows = columns[:1], [row[:1] for row in rows]
+    for line in table(command.out, columns, rows):
         command.out.line(line)
 
 

@@ -21,7 +21,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_schedule(parser)
     add_tenant(parser)
     parser.add_argument(
-        "--planned-at", metavar="TIME", help="this slot (ISO); default: the next one that is skipped"
+        "--planned-at", metavar="TIME", help="this slot (ISO); default: the last one that was said"
     )
     parser.add_argument("--json", action="store_true", help='{"schedule_id", "tenant_id", "planned_at"}')
 
