@@ -46,13 +46,21 @@ def _one_line(told: str) -> str:
 
 # -- slots -------------------------------------------------------------------------------------------
 
-_LEVELS = {Status.FIRED: logging.DEBUG, Status.FAILED: logging.WARNING}
+_SLOTS = {
+    Status.FIRED: (logging.DEBUG, "slot.fired"),
+    Status.COALESCED: (logging.INFO, "slot.coalesced"),
+    Status.SKIPPED: (logging.INFO, "slot.skipped"),
+    Status.EXPIRED: (logging.INFO, "slot.expired"),
+    Status.PAUSED: (logging.INFO, "slot.paused"),
+    Status.EXCLUDED: (logging.INFO, "slot.excluded"),
+    Status.FAILED: (logging.WARNING, "slot.failed"),
+}
 
 
 def slot_decided(event: events.SlotDecided) -> None:
     """``slot.fired`` (DEBUG), ``slot.failed`` (WARNING), ``slot.skipped`` and the other decisions (INFO)."""
     status = Status(event.status)
-    level = _LEVELS.get(status, logging.INFO)
+    level, name = _SLOTS[status]
     if not logger.isEnabledFor(level):
         return
     fields = {
@@ -69,7 +77,7 @@ def slot_decided(event: events.SlotDecided) -> None:
         "decided_by": event.decided_by or None,
         "error": _one_line(event.error) or None,
     }
-    _write(level, f"slot.{status}", _slot_text(event, status), fields, waits=level < logging.WARNING)
+    _write(level, name, _slot_text(event, status), fields, waits=level < logging.WARNING)
 
 
 def _slot_text(event: events.SlotDecided, status: Status) -> str:

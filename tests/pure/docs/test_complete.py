@@ -11,7 +11,8 @@ import scheduler
 import tasks
 from jobsplatform.kernel.config_schema import SECTIONS, variables
 from jobsplatform.kernel.errors import PlatformError
-from tasks import events
+from scheduler import events as schedule_events
+from tasks import events as job_events
 from tests.pure.docs.pages import PAGES, ROOT, page, rows, section, spans
 
 SETTING = re.compile(rf"(?:{'|'.join(name.upper() for name in SECTIONS)})__[A-Z_]+")
@@ -25,6 +26,7 @@ def event_classes() -> dict[str, list[str]]:
     """Each event and its fields, in order."""
     return {
         name: [field.name for field in dataclasses.fields(found)]
+        for events in (job_events, schedule_events)
         for name, found in inspect.getmembers(events, inspect.isclass)
         if dataclasses.is_dataclass(found) and found.__module__ == events.__name__
     }
@@ -73,7 +75,9 @@ def test_every_error_is_in_the_table_and_no_other():
 
 def test_every_alarm_of_the_operations_page_is_written_somewhere():
     source = "\n".join(
-        path.read_text() for package in ("jobsplatform", "tasks") for path in (ROOT / package).rglob("*.py")
+        path.read_text()
+        for package in ("jobsplatform", "scheduler", "tasks")
+        for path in (ROOT / package).rglob("*.py")
     )
     told = {
         name for row in rows(section(page("operations.md"), "What an alarm means")) for name in spans(row[0])
