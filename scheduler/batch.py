@@ -12,7 +12,7 @@ from django.db.models import Case, Value, When
 from django.db.models.fields import BooleanField
 
 from jobsplatform.kernel import events
-from jobsplatform.kernel.errors import PlatformError, UnknownName
+from jobsplatform.kernel.errors import ParamsInvalid, ParamsTooLarge, PlatformError, UnknownName
 from jobsplatform.kernel.instants import text
 from scheduler import after_end, definition, edits, failures, faults, halts, planning, steps, tickets
 from scheduler.decisions import Cursor, Decision, Fire, Plan
@@ -31,6 +31,10 @@ from tasks.requests import TenantStates
 from tasks.spec import JobHandler
 
 logger = logging.getLogger("jobsplatform.scheduler")
+
+
+UNREAD = ("description", "module", "created_by", "created_at", "updated_at", "applied")
+"""Columns of a schedule that no round asks for."""
 
 
 class Moved(Exception):
@@ -90,8 +94,13 @@ class Batch:
         steps.reached("planned")
         steps.reached("before_job")
         fired = self._tickets(items)
-        give = tickets.submit_each if self.careful else tickets.submit_all
-        verdicts = give([ticket for _, ticket in fired], self.now, self.tenants)
+        try:
+            verdicts = self._submit(fired)
+        except (ParamsInvalid, ParamsTooLarge):  # raised before anything is written
+            if not any([self._refuse(item) for item in items]):
+                raise
+            fired = self._tickets(items)
+            verdicts = self._submit(fired)
         steps.reached("before_log")
         self._log(items, fired, verdicts)
         steps.reached("before_cursor")
@@ -130,14 +139,14 @@ class Batch:
                     continue
                 dropped = self.now
             decided = tuple((first, last) for first, last, _ in ahead.get(place, ()))
-            item.cursor = replace(item.cursor, dropped_until=dropped, decided=decided)
+            if dropped is not None or decided:
+                item.cursor = replace(item.cursor, dropped_until=dropped, decided=decided)
             self._plan_one(item)
-            self._look_at_params(item)
         return items
 
     def _schedules(self) -> dict[str, Schedule]:
         ids = sorted({state.schedule_id for state in self.states})
-        rows = Schedule.objects.annotate(
+        rows = Schedule.objects.defer(*UNREAD).annotate(
             outside=Case(
                 When(EDITED_OUTSIDE, then=Value(True)), default=Value(False), output_field=BooleanField()
             )
@@ -192,16 +201,21 @@ class Batch:
             item.refused = error
             return
 
-    def _look_at_params(self, item: Item) -> None:
-        """Params that no longer fit would spoil the whole batch."""
+    # -- firing -----------------------------------------------------------------------------------------------------
+
+    def _submit(self, fired: Sequence[tuple[Item, Ticket]]) -> list[Verdict]:
+        give = tickets.submit_each if self.careful else tickets.submit_all
+        return give([ticket for _, ticket in fired], self.now, self.tenants)
+
+    def _refuse(self, item: Item) -> bool:
+        """Whether the params of a schedule fit its job type no longer: its slots fail, and spoil no others."""
         if item.handler is None or item.plan is None or not item.plan.fires:
-            return
+            return False
         try:
             item.handler.schema.normalise(item.schedule.params)
         except PlatformError as error:
             item.refused = error
-
-    # -- firing -----------------------------------------------------------------------------------------------------
+        return item.refused is not None
 
     def _tickets(self, items: Sequence[Item]) -> list[tuple[Item, Ticket]]:
         return [

@@ -22,6 +22,8 @@ Place = tuple[str, str]
 Known = tuple[datetime, datetime, str]
 """A decision that stands: from, until, status."""
 
+_encode = json.JSONEncoder(default=str).encode
+
 
 def insert(slots: Sequence[Slot]) -> None:
     """Write decisions, all or none. Raises IntegrityError when one of the slots has a decision already."""
@@ -33,7 +35,7 @@ def insert(slots: Sequence[Slot]) -> None:
         )
         return
     # As one JSON document the values need no quoting of each.
-    document = json.dumps([slot._asdict() for slot in slots], default=str)
+    document = _encode([slot._asdict() for slot in slots])
     with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
         cursor.execute(_insert(), [document])
 
@@ -78,7 +80,7 @@ def _ahead(wanted: Sequence[tuple[str, str, datetime]]) -> Iterable[tuple[str, s
             ORDER BY planned_at LIMIT 10000
         ) AS l"""
     names = ("schedule_id", "tenant_id", "after")
-    document = json.dumps([dict(zip(names, each, strict=True)) for each in wanted], default=str)
+    document = _encode([dict(zip(names, each, strict=True)) for each in wanted])
     with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
         cursor.execute(sql, [document])
         return cursor.fetchall()

@@ -36,6 +36,7 @@ class Move(NamedTuple):
 
 
 _WRITTEN = Move._fields[2:]
+_encode = json.JSONEncoder(default=str).encode
 
 
 def move(moves: Sequence[Move]) -> int:
@@ -44,7 +45,7 @@ def move(moves: Sequence[Move]) -> int:
         return 0
     with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
         if is_postgres():
-            cursor.execute(_all(), [json.dumps([each._asdict() for each in moves], default=str)])
+            cursor.execute(_all(), [_encode([each._asdict() for each in moves])])
         else:
             cursor.executemany(_one(), [_values(each) for each in moves])
         return int(cursor.rowcount)

@@ -38,6 +38,9 @@ _shared_values = itemgetter(*(f.attname for f in _SHARED))
 _USUAL = _shared_values(Job().__dict__)
 _FIRST = "id, params, data"
 
+_encode = json.JSONEncoder(default=str).encode
+"""Instants and ids become text, which the database reads as what their columns are."""
+
 Values = tuple[Any, ...]
 Part = tuple[Values, list[str], list[str]]
 Mixed = tuple[Values, str, str]
@@ -114,13 +117,14 @@ def _store_mixed(connection: BaseDatabaseWrapper, rows: Sequence[Mixed]) -> None
     first = rows[0][0]
     bound = [_SHARED[n].get_db_prep_save(first[n], connection) for n in same]
     names = [_SHARED[n].column for n in own]
-    documents = []
-    for values, job_id, text in rows:
-        # What it cannot know are instants and ids: as text they are read as what their columns are.
-        columns = json.dumps({name: values[n] for name, n in zip(names, own, strict=True)}, default=str)
-        documents.append(f'{{"id": "{job_id}", "params": {text}, "own": {columns}}}')
+    documents: list[dict[str, Any]] = []
+    for values, job_id, _ in rows:
+        columns = {name: values[n] for name, n in zip(names, own, strict=True)}
+        columns["id"] = job_id
+        documents.append(columns)
+    params = "[" + ",".join(text for _, _, text in rows) + "]"
     with connection.cursor() as cursor:
-        cursor.execute(_many_mixed(own, same), [*bound, "[" + ",".join(documents) + "]"])
+        cursor.execute(_many_mixed(own, same), [*bound, _encode(documents), params])
 
 
 def _store_mixed_portably(connection: BaseDatabaseWrapper, rows: Sequence[Mixed]) -> None:
@@ -138,7 +142,7 @@ def _varying(all_values: Sequence[Values]) -> tuple[tuple[int, ...], tuple[int, 
     own, same = [], []
     for n, (column, usual) in enumerate(zip(zip(*all_values, strict=True), _USUAL, strict=True)):
         first = column[0]
-        if any(value is not first and value != first for value in column):
+        if column.count(first) != len(column):
             own.append(n)
         elif first is not usual and first != usual:
             same.append(n)
@@ -200,11 +204,12 @@ def _many_mixed(own: tuple[int, ...], same: tuple[int, ...]) -> str:
     names, values = _columns(same, typed=True, leave_out=own)
     columns = [_SHARED[n].column for n in own]
     typed = ", ".join(f"{_SHARED[n].column} {_SHARED[n].db_type(connection)}" for n in own)
-    taken = ", ".join(f"o.{column}" for column in columns)
+    taken = ", ".join(f"v.{column}" for column in columns)
     return f"""INSERT INTO tasks_job ({_FIRST}, {names}, {", ".join(columns)})
         SELECT v.id, v.params, '{{}}', {values}, {taken}
-        FROM json_to_recordset(%s::json) AS v(id uuid, params jsonb, own json)
-        CROSS JOIN LATERAL json_to_record(v.own) AS o({typed})"""
+        FROM ROWS FROM (
+            json_to_recordset(%s::json) AS (id uuid, {typed}), jsonb_array_elements(%s::jsonb)
+        ) AS v(id, {", ".join(columns)}, params)"""
 
 
 def _columns(differing: Sequence[int], *, typed: bool, leave_out: Sequence[int] = ()) -> tuple[str, str]:
