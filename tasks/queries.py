@@ -181,7 +181,8 @@ def states_of(ids: Iterable[UUID]) -> dict[UUID, State]:
 def last_of_schedule(schedule_id: str, tenant_id: str) -> Job | None:
     """The job of this schedule that came last: the newest unfinished one, else the one that ended last."""
     rows = Job.objects.filter(schedule_id=schedule_id, tenant_id=tenant_id).exclude(schedule_id="")
-    unfinished = rows.filter(finished_at__isnull=True).order_by("-id").first()
+    # In the order of its index: by their ids alone the database would walk all that have ended.
+    unfinished = rows.filter(finished_at__isnull=True).order_by("-finished_at", "-id").first()
     return unfinished or rows.filter(finished_at__isnull=False).order_by("-finished_at", "-id").first()
 
 
@@ -207,4 +208,4 @@ def recent_ends(schedule_id: str, tenant_id: str, n: int) -> list[End]:
 def unfinished_of_schedule(schedule_id: str, tenant_id: str) -> Job | None:
     """The oldest job of this schedule that has not ended."""
     rows = Job.objects.filter(schedule_id=schedule_id, tenant_id=tenant_id, finished_at__isnull=True)
-    return rows.exclude(schedule_id="").order_by("id").first()
+    return rows.exclude(schedule_id="").order_by("finished_at", "id").first()
