@@ -29,8 +29,11 @@ NAME_LENGTH = 200
 """Of an entry: django-celery-beat's column."""
 
 REQUEST_ID_PREFIX = "beat-"
-LONGEST_LOOK_SECONDS = 60.0
-"""Beat asks again after so long at the latest: its clock may have been set meanwhile."""
+HINT_SECONDS = 60.0
+"""A slot has its hint within so long; a hint that nobody took for so long tells nothing new."""
+
+OVER_SECONDS = 86_400.0
+"""When Beat asks again about a schedule that has no slot to come."""
 
 
 class PlannedSchedule(BaseSchedule):
@@ -56,23 +59,23 @@ class PlannedSchedule(BaseSchedule):
         now = maybe_make_aware(self.now()).astimezone(UTC)
         slot = self._next(maybe_make_aware(last_run_at).astimezone(UTC))
         if slot is None:
-            return schedstate(False, LONGEST_LOOK_SECONDS)
+            return schedstate(False, OVER_SECONDS)
         if slot > now:
             return schedstate(False, _seconds(slot - now))
         following = self._next(now)
-        return schedstate(True, LONGEST_LOOK_SECONDS if following is None else _seconds(following - now))
+        return schedstate(True, OVER_SECONDS if following is None else _seconds(following - now))
 
     def remaining_estimate(self, last_run_at: datetime) -> timedelta:
-        """How long until the first slot after the last hint; a minute when there is none."""
+        """How long until the first slot after the last hint; a day when there is none."""
         slot = self._next(maybe_make_aware(last_run_at).astimezone(UTC))
         if slot is None:
-            return timedelta(seconds=LONGEST_LOOK_SECONDS)
+            return timedelta(seconds=OVER_SECONDS)
         return slot - maybe_make_aware(self.now()).astimezone(UTC)
 
     def _next(self, after: datetime) -> datetime | None:
         if self.config.get("from") == "last_end":
             # When the last job ended, Beat does not know: the bridge is asked often enough.
-            return after + timedelta(seconds=min(LONGEST_LOOK_SECONDS, float(self.config["every"])))
+            return after + timedelta(seconds=min(HINT_SECONDS, float(self.config["every"])))
         return self.timetable.next(after)
 
     @property
@@ -108,7 +111,7 @@ def entries() -> dict[str, dict[str, Any]]:
             "schedule": PlannedSchedule(row.trigger_type, row.trigger_config, row.timezone, row.pk),
             "args": (),
             "kwargs": entry_kwargs(row.pk),
-            "options": {"expires": LONGEST_LOOK_SECONDS},
+            "options": {"expires": HINT_SECONDS},
         }
         for row in exported()
     }
@@ -152,4 +155,4 @@ def exported() -> Iterator[Schedule]:
 
 
 def _seconds(length: timedelta) -> float:
-    return min(LONGEST_LOOK_SECONDS, max(0.0, length.total_seconds()))
+    return max(0.0, length.total_seconds())
