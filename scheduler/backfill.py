@@ -44,7 +44,8 @@ CHUNK = 200
 """Slots that are looked at in one transaction."""
 MOST_A_ROUND = 100
 """Backfills that one round takes further; the others come next."""
-LOOK_AGAIN = timedelta(seconds=1)
+LOOK_AGAIN = timedelta(seconds=0.5)
+"""Shorter than the sleep between two rounds, so that none is left out."""
 REST = timedelta(seconds=60)
 """After a fault of the schedule."""
 PREVIEW = 1000

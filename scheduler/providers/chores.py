@@ -9,7 +9,7 @@ from datetime import datetime
 import structlog
 
 from jobsplatform.kernel import clock, config, db
-from scheduler import backfill, cursors, pauses, planner, prune, sync
+from scheduler import backfill, cursors, overdue, pauses, planner, prune, sync
 
 log = structlog.get_logger("jobsplatform.scheduler")
 
@@ -17,6 +17,7 @@ FIRST_RETRY_SECONDS = 1.0
 LONGEST_RETRY_SECONDS = 60.0
 PRUNE_SECONDS = 60.0
 PRUNE_BATCH = 500
+WATCH_SECONDS = 30.0
 
 
 @dataclass
@@ -96,6 +97,7 @@ def all_of_them() -> Chores:
             Chore("backfills", _backfill, lambda: scheduler.idle_sleep_seconds),
             Chore("edits", _edits, lambda: scheduler.poll_seconds),
             Chore("retention", _prune, lambda: PRUNE_SECONDS),
+            Chore("overdue", _watch, lambda: WATCH_SECONDS),
         ]
     )
 
@@ -117,3 +119,8 @@ def _edits(now: datetime) -> bool:
 
 def _prune(now: datetime) -> bool:
     return prune.prune(now, batch=PRUNE_BATCH) >= PRUNE_BATCH
+
+
+def _watch(now: datetime) -> bool:
+    overdue.watch(now)
+    return False
