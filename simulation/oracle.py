@@ -31,6 +31,16 @@ def count(planned: Planned, end: datetime) -> int:
     return len(planned.tenants) * sum(1 for _ in planned.calendar(end))
 
 
+def shown(planned: Planned) -> list[str]:
+    """What is on record about a schedule, a line for each decision, without what differs each time."""
+    return [
+        f"{row.schedule_id} {row.tenant_id} {row.planned_at} {row.planned_until} {row.slot_count} {row.status} "
+        f"{row.reason} {row.triggered_at} {row.decided_by}"
+        for tenant in planned.tenants
+        for row in _rows(planned, tenant)
+    ]
+
+
 def _rows(planned: Planned, tenant: str) -> list[ScheduleTriggerLog]:
     rows = ScheduleTriggerLog.objects.filter(schedule_id=planned.id, tenant_id=tenant)
     return list(rows.order_by("planned_at", "id"))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from django.core.management.color import no_style
-from django.db import connection
+from django.db import DatabaseError, connection
 
 from jobsplatform.kernel import clock
 from jobsplatform.kernel.models import Tenant
@@ -32,6 +32,7 @@ class Told:
     wrong: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     steps: frozenset[str] = frozenset()
+    ledger: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         more = len(self.wrong) - MOST_LINES
@@ -52,12 +53,13 @@ def tell(seed: int) -> Told:
         told = Told(seed, counts=history.story.counts)
         try:
             history.run()
-        except AssertionError as error:
-            told.wrong.append(str(error))
+        except (AssertionError, DatabaseError) as error:
+            told.wrong.append(f"{type(error).__name__}: {error}")
         end = BEGIN + timedelta(seconds=SECONDS)
         for planned in history.schedules:
             told.slots += oracle.count(planned, end)
             told.wrong += oracle.violations(planned, end)
+            told.ledger += oracle.shown(planned)
         told.steps = frozenset(history.story.steps)
     return told
 
