@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Case, Value, When
@@ -32,6 +32,8 @@ from tasks.spec import JobHandler
 
 logger = logging.getLogger("jobsplatform.scheduler")
 
+
+SECOND = timedelta(seconds=1)
 
 UNREAD = ("description", "module", "created_by", "created_at", "updated_at", "applied")
 """Columns of a schedule that no round asks for."""
@@ -299,6 +301,9 @@ class Batch:
 
     def _due(self, item: Item) -> datetime | None:
         plan = item.plan
+        if plan is not None and not (plan.fires or plan.decisions) and plan.cursor == item.cursor:
+            # Whatever its timetable says: a round that decides nothing is not repeated at once, for ever.
+            return max(item.next_due, self.now + SECOND) if item.next_due is not None else None
         if plan is not None and item.next_due is None and item.fired < len(plan.fires) and item.timetable:
             # Its runs are over only when as many have become jobs.
             return item.timetable.next(plan.cursor.last_planned_at)

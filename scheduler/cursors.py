@@ -30,8 +30,11 @@ def ensure(schedule: Schedule, now: datetime) -> int:
     """
     have = set(ScheduleState.objects.filter(schedule=schedule).values_list("tenant_id", flat=True))
     wanted = _audience(schedule)
-    if schedule.audience != Audience.EVERY and have - wanted:
-        ScheduleState.objects.filter(schedule=schedule, tenant_id__in=have - wanted).delete()
+    stale = have - wanted
+    if schedule.audience == Audience.EVERY:  # the slots of an archived tenant are still decided
+        stale -= set(Tenant.objects.values_list("tenant_id", flat=True))
+    if stale:
+        ScheduleState.objects.filter(schedule=schedule, tenant_id__in=stale).delete()
     return _make(schedule, wanted - have, now)
 
 

@@ -222,3 +222,45 @@ def test_skips_written_by_hand_harm_nobody(jobs: HandPlatform, report: FunctionH
     ScheduleState.objects.filter(schedule_id="bad").update(skips=["tomorrow", 7, None, "2026-01-01T12:10:00"])
     jobs.plan_at(at("12:10"))
     assert [row.status for row in jobs.ledger("bad")] == ["fired"]
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "status"),
+    [
+        ("params", '["a", "list"]', "failed"),
+        ("params", "null", "failed"),
+        ("params", '{"n": "text"}', "failed"),
+        ("latest_start_seconds", "1e300", "fired"),
+        ("misfire_grace_seconds", "1e300", None),
+        ("catch_up_max", "-5", "fired"),
+        ("max_attempts", "-1", "failed"),
+        ("app_id", "nobody", None),
+        ("tenants", '{"no": "list"}', "fired"),
+    ],
+)
+def test_values_that_only_sql_can_write_stop_no_other(
+    jobs: HandPlatform, report: FunctionHandler, column: str, value: str, status: str | None
+) -> None:
+    by_sql(column, value)
+    jobs.plan_at(at("12:10"))
+    jobs.plan_at(at("12:20"))
+    assert [row.status for row in jobs.ledger("bad")] == ([status] * 2 if status else [])
+    assert bool(Schedule.objects.get(pk="bad").fault) is (status is None)
+    assert Job.objects.exclude(schedule_id="bad").count() == 4
+
+
+def test_a_timetable_that_says_now_for_ever_does_not_spin(
+    jobs: HandPlatform, report: FunctionHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dataclasses import replace
+
+    from scheduler import planning
+
+    ordinary = planning.plan
+
+    def stuck(timetable, policies, cursor, now):  # type: ignore[no-untyped-def]
+        return replace(ordinary(timetable, policies, cursor, cursor.last_planned_at), next_due=now)
+
+    monkeypatch.setattr(planning, "plan", stuck)
+    jobs.plan_at(at("12:10"))
+    assert jobs.cursor("bad").next_due_at == at("12:10:01")
