@@ -39,12 +39,15 @@ def claim(claims: Mapping[Place, Claim], now: datetime, until: datetime) -> set[
                 [now, until, _encode(rows)],
             )
             return set(cursor.fetchall())
-        fresh = set()
-        for place, (job_id, fingerprint) in claims.items():
-            values = [*place, uuid_in(job_id), fingerprint, time_in(now), time_in(until)]
-            cursor.execute(
-                f"INSERT INTO {_TABLE} ({_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s) {_FRESH}", values
-            )
-            if cursor.rowcount == 1:
-                fresh.add(place)
-        return fresh
+        cursor.executemany(
+            f"INSERT INTO {_TABLE} ({_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s) {_FRESH}",
+            [
+                [*place, uuid_in(job_id), fingerprint, time_in(now), time_in(until)]
+                for place, (job_id, fingerprint) in claims.items()
+            ],
+        )
+        if cursor.rowcount == len(claims):
+            return set(claims)
+    rows = IdempotencyKey.objects.filter(key__in=sorted({key for _, _, key in claims}))
+    owners = {(row.tenant_id, row.app_id, row.key): row.job_id for row in rows}
+    return {place for place, (job_id, _) in claims.items() if owners.get(place) == job_id}
