@@ -23,7 +23,7 @@ from tasks.models import Job
 from tests.database.barriers import Gate
 from tests.database.scheduler.tools import ACTOR, create, spec
 
-pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 T = TypeVar("T")
 
@@ -106,6 +106,7 @@ def test_two_who_pause_make_one_pause() -> None:
         assert Pause.objects.filter(scope=scope, lifted_at=None).count() == 1
 
 
+@pytest.mark.postgres
 def test_a_pause_waits_for_the_round_under_way_and_nothing_fires_after_it() -> None:
     create(every=1)
     now = clock.now() + timedelta(seconds=5)
