@@ -25,7 +25,7 @@ _POLICIES = (
     "latest_start",
 )
 _OTHERS = ("pause_after_failures", "priority", "queue", "max_attempts", "log_days", "jitter", "max_runs")
-_PLAIN = (*_SAME, "gap", "fold", *_POLICIES, *_OTHERS)
+_PLAIN = (*_SAME, "from_", "gap", "fold", *_POLICIES, *_OTHERS)
 UNSET: Mapping[str, Any] = {
     "description": "", "params": {}, "gap": "", "fold": "", "start": None, "end": None, "exclude": (),
     "jitter": None, "max_runs": None, "grace": None, "misfire_limit": None, "catch_up_window": None,

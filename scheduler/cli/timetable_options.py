@@ -16,6 +16,7 @@ _OF = {
     "fold": ("cron",),
     "anchor": ("every", "months"),
     "month_end": ("months",),
+    "from_": ("every",),
 }
 DEFAULT_ZONE = "UTC"
 
@@ -29,6 +30,7 @@ def add_timetable(parser: argparse.ArgumentParser, *, manual: bool = False) -> N
     add("--at", metavar="TIME", help="once (ISO; without an offset in --timezone)")
     if manual:
         add("--manual", action="store_true", help="never by itself")
+        add("--from", dest="from_", metavar="WHAT", help="--every counts from: slot, or last_end of its jobs")
     add("--timezone", metavar="ZONE", help=f"an IANA zone such as Europe/Berlin (default {DEFAULT_ZONE})")
     add("--start", metavar="TIME", help="no slot before this time")
     add("--end", metavar="TIME", help="no slot after this time")
@@ -51,7 +53,7 @@ def kind(options: Mapping[str, Any]) -> str:
         raise InvalidInput(f"--{given[0]} and --{given[1]} exclude each other: say one of them.")
     for name, kinds in _OF.items():
         if options.get(name) is not None and given and given[0] not in kinds:
-            dashed = name.replace("_", "-")
+            dashed = name.strip("_").replace("_", "-")
             raise InvalidInput(f"--{dashed} goes with {' or '.join(f'--{each}' for each in kinds)} only.")
     return given[0] if given else ""
 
