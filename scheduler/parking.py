@@ -20,9 +20,9 @@ def states_of(scope: PauseScope, target: str) -> QuerySet[ScheduleState]:
     return ScheduleState.objects.none()
 
 
-def lock(scope: PauseScope, target: str) -> list[ScheduleState]:
+def lock(scope: PauseScope, target: str) -> None:
     """Hold these states until the transaction ends, in the one order: no round is under way that looks at them."""
-    return list(states_of(scope, target).select_for_update().order_by("id"))
+    list(states_of(scope, target).select_for_update().order_by("id").values_list("id", flat=True))
 
 
 def lock_many(schedule_ids: Iterable[str]) -> None:

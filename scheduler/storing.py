@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 
 from jobsplatform.kernel import audit, events
 from jobsplatform.kernel.audit import Actor
-from scheduler import cursors, faults, looking, planner, wakeups
+from scheduler import cursors, faults, looking, parking, planner, wakeups
 from scheduler.definition import RULE
 from scheduler.errors import ScheduleArchived, ScheduleExists, ScheduleNotFound
 from scheduler.events import ScheduleChanged
@@ -29,7 +29,7 @@ def lock(schedule_id: str) -> Schedule:
 
     Raises ScheduleNotFound.
     """
-    list(ScheduleState.objects.filter(schedule_id=schedule_id).select_for_update().order_by("id"))
+    parking.lock(PauseScope.SCHEDULE, schedule_id)
     row = Schedule.objects.select_for_update().filter(id=schedule_id).first()
     if row is None:
         raise ScheduleNotFound(schedule_id, Schedule.objects.values_list("id", flat=True)[:1000])
