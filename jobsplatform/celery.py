@@ -29,7 +29,7 @@ os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 TASK_MODULES = ("tasks.worker.task", "scheduler.bridge")
 STEPS = ("tasks.worker.bootstep:WorkerStep", "scheduler.sweeper:SweepStep")
 PREFLIGHT = "tasks.worker.preflight:or_exit"
-RUN_TASK = "core.tasks.run"
+OWN_TASKS = ("core.tasks.run", "core.scheduler.trigger")
 
 KEEP_CONNECTIONS = 1_000_000_000
 """Celery's Django support closes the database connection round every task unless this many reuse it; jobs
@@ -132,5 +132,5 @@ def _freeze(**_: Any) -> None:
 @task_postrun.connect(weak=False)
 def _close_old(sender: Any = None, **_: Any) -> None:
     """Plain tasks get Django's rule: a connection that is too old or broken is closed."""
-    if getattr(sender, "name", "") != RUN_TASK:
+    if getattr(sender, "name", "") not in OWN_TASKS:
         close_old_connections()

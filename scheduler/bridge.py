@@ -29,7 +29,7 @@ PREFIX_LENGTH = 40
 
 @shared_task(bind=True, name=TASK_NAME, ignore_result=True, acks_late=False, typing=False, max_retries=0)
 def trigger(self: Task, *args: Any, **kwargs: Any) -> int | None:
-    """Plan what is due of the schedule ``schedule_id`` (for ``tenant_id``, or for every tenant), or of all.
+    """Plan what is due: first of the schedule ``schedule_id`` (for ``tenant_id``, or for every tenant), then of all.
 
     ``request_id_prefix`` begins the request id of the log lines. The number of jobs that were made; None when the
     message made no sense or the database was away (the slots stay due, and somebody looks again).
@@ -37,6 +37,8 @@ def trigger(self: Task, *args: Any, **kwargs: Any) -> int | None:
     if args or not _makes_sense(kwargs):
         log.warning("scheduler.hint_refused", text="a hint that names no schedule was dropped")
         return None
+    if not self.request.is_eager:
+        db.close_stale()
     schedule_id, tenant_id = kwargs.get("schedule_id") or "", kwargs.get("tenant_id") or ""
     prefix = kwargs.get("request_id_prefix") or ""
     with context.fresh(
@@ -54,9 +56,13 @@ def trigger(self: Task, *args: Any, **kwargs: Any) -> int | None:
 
 def plan(schedule_id: str, tenant_id: str, *, instance: str) -> int:
     """Rounds of the planner until nothing is due; the number of jobs that were made."""
-    db.close_stale()
     clock.current().sync()
-    only = (schedule_id, tenant_id or None) if schedule_id else None
+    named = _rounds(instance, (schedule_id, tenant_id or None)) if schedule_id else 0
+    # What others need is seldom said: a slot may have come while nobody could plan.
+    return named + _rounds(instance, None)
+
+
+def _rounds(instance: str, only: planner.Only | None) -> int:
     triggered = 0
     for _ in range(MOST_ROUNDS):
         result = planner.step(clock.now(), instance=instance, only=only)
