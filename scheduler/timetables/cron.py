@@ -54,6 +54,8 @@ class Cron:
     def next(self, after: datetime) -> datetime | None:
         """The first slot strictly after ``after``; None when none comes within some 50 years of looking."""
         at = max(floor(after), EARLIEST - 1)
+        if at >= LATEST:
+            return None
         for _ in range(_STEPS):
             segment = self.clock.segment(at + 1)
             low, high = self._window(segment)
@@ -75,6 +77,8 @@ class Cron:
     def previous(self, before: datetime) -> datetime | None:
         """The last slot strictly before ``before``; None when there is none within some 50 years."""
         at = min(ceiling(before), LATEST)
+        if at <= EARLIEST:
+            return None
         for _ in range(_STEPS):
             segment = self.clock.segment(at - 1)
             low, high = self._window(segment)
@@ -163,9 +167,20 @@ def cron(text: str, zone: str, gap: Gap = Gap.DEFAULT, fold: Fold = Fold.DEFAULT
     return timetable
 
 
-@lru_cache(maxsize=4096)
 def parse(text: str, seed: str = "") -> tuple[Pattern, str]:
     """The pattern, and the text put in order. Raises TimetableError, see docs/timetables.md for every code."""
+    if not isinstance(text, str):
+        raise TimetableError("CRON_TEXT", "cron", repr(text)[:40], "an expression is a text.", _FIVE)
+    if len(text) > LONGEST:
+        raise TimetableError(
+            "CRON_LONG", "cron", text[:40] + "…",
+            f"{len(text)} characters; at most {LONGEST} are read.", "Use several schedules.",
+        )  # fmt: skip
+    return _parse(text, seed)
+
+
+@lru_cache(maxsize=4096)
+def _parse(text: str, seed: str) -> tuple[Pattern, str]:
     words = _words(text)
     minute, hour, day, month, weekday = (
         read(spec, word, hashed(seed)) for spec, word in zip(FIELDS, words, strict=True)
@@ -195,13 +210,6 @@ def parse(text: str, seed: str = "") -> tuple[Pattern, str]:
 
 def _words(text: str) -> list[str]:
     """The five fields. Raises TimetableError."""
-    if not isinstance(text, str):
-        raise TimetableError("CRON_TEXT", "cron", repr(text)[:40], "an expression is a text.", _FIVE)
-    if len(text) > LONGEST:
-        raise TimetableError(
-            "CRON_LONG", "cron", text[:40] + "…",
-            f"{len(text)} characters; at most {LONGEST} are read.", "Use several schedules.",
-        )  # fmt: skip
     # Blanks and tabs part the fields; other characters that Unicode calls blank belong to nobody.
     if odd := next((sign for sign in text if not " " <= sign <= "~" and sign != "\t"), None):
         raise TimetableError(

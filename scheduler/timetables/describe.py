@@ -90,6 +90,8 @@ def _time(of: Pattern) -> str:
 
 def _day(of: Pattern) -> str:
     by_date, by_weekday = _by_date(of), _by_weekday(of)
+    if not of.both and not (by_date and by_weekday):
+        by_date = by_weekday = ""  # either is enough, and one of them is every day
     if by_date and by_weekday:
         return f"{by_date} when it is {by_weekday}" if of.both else f"{by_date} or on {by_weekday}"
     if by_weekday:

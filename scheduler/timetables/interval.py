@@ -130,6 +130,8 @@ class Months:
     def next(self, after: datetime) -> datetime | None:
         """The first slot strictly after ``after``."""
         at = max(floor(after), EARLIEST - 1)
+        if at >= LATEST:
+            return None
         k = self._near(at) - 1
         while self._month_of(k) < _END:
             slot = self._slot(k)
@@ -141,6 +143,8 @@ class Months:
     def previous(self, before: datetime) -> datetime | None:
         """The last slot strictly before ``before``."""
         at = min(ceiling(before), LATEST)
+        if at <= EARLIEST:
+            return None
         k = self._near(at) + 1
         while self._month_of(k) >= _BEGIN:
             slot = self._slot(k)
@@ -151,11 +155,12 @@ class Months:
 
     def matches(self, at: datetime) -> bool:
         """Whether ``at`` is a slot."""
-        return self.next(at - timedelta(microseconds=1)) == at
+        return EARLIEST < floor(at) < LATEST and self.next(at - timedelta(microseconds=1)) == at
 
     def count(self, after: datetime, until: datetime) -> int:
         """How many slots lie in (after, until]; costs by calendar months when some have none."""
-        first, last = self.next(after), self.previous(until + timedelta(microseconds=1))
+        first = self.next(after)
+        last = self.previous(min(until, instant(LATEST)) + timedelta(microseconds=1))
         if first is None or last is None or first > last:
             return 0
         begin, end = self._near(floor(first)), self._near(floor(last))
