@@ -50,24 +50,32 @@ class Round:
     def _find_marks(self) -> list[_Mark]:
         rows = [
             Decision(Status.EXCLUDED, EXCLUDED_DATE, run.first, run.last, run.count)
-            for run in self._excluded(self.at, self.until)
+            for whole in self._excluded(self.at, self.until)
+            for run in self._undecided(whole)
         ]
         rows += [
             Decision(Status.SKIPPED, SKIPPED_ONCE, slot, slot)
             for slot in self.cursor.skips
-            if self.at < slot <= self.until and self.timetable.matches(slot)
+            if self.at < slot <= self.until and self.timetable.matches(slot) and not self._decided(slot, slot)
         ]
-        marks = [
-            _Mark(row.planned_at, row.planned_until, row)
-            for row in rows
-            if not any(first <= row.planned_at <= last for first, last in self.cursor.decided)
-        ]
-        marks += [
-            _Mark(first, last)
-            for first, last in self.cursor.decided
-            if self.at < last and first <= self.until
-        ]
+        marks = [_Mark(row.planned_at, row.planned_until, row) for row in rows]
+        marks += [_Mark(*span) for span in self._decided(self.at + SECOND, self.until)]
         return sorted(marks, key=lambda mark: mark.first)
+
+    def _decided(self, first: datetime, last: datetime) -> list[tuple[datetime, datetime]]:
+        """The stretches on record that touch ``[first, last]``."""
+        return sorted(span for span in self.cursor.decided if span[0] <= last and span[1] >= first)
+
+    def _undecided(self, run: Run) -> list[Run]:
+        """What of an excluded run is not on record yet."""
+        on_record = self._decided(run.first, run.last)
+        if not on_record:
+            return [run]
+        left, after = [], run.first - SECOND
+        for first, last in on_record:
+            left += self._excluded(after, first - SECOND)
+            after = max(after, last)
+        return left + self._excluded(after, run.last)
 
     def _known(self, slot: datetime) -> tuple[datetime, datetime] | None:
         """The stretch around ``slot`` that no policy has to decide."""
@@ -116,7 +124,7 @@ class Round:
 
     def through(self, until: datetime, status: Status, reason: str) -> None:
         """Decide every slot up to ``until`` so, but those whose decision is known already."""
-        until = min(until, self.until)
+        until = min(_whole(until), self.until)
         while self._marks and self._marks[0].first <= until:
             mark = self._marks.popleft()
             if status is Status.PAUSED and mark.row is not None and mark.row.status is Status.SKIPPED:

@@ -211,3 +211,8 @@ def test_a_clock_that_went_back_fires_what_nobody_decided_yet() -> None:
         seen += lines(planned("skip", cursor_at, now, timetable=timetable, state=state))
         cursor_at = now
     assert seen == ["15:30 live", "16:30 live", "17:30 live"]
+
+
+def test_a_pause_that_ends_within_a_second_takes_no_slot_after_it() -> None:
+    plan = planned("run_once", "01:30", "04:00", state={"dropped_until": at("03:59:59.600000")})
+    assert lines(plan) == ["02:00-03:00 x2 paused: paused", "04:00 live"]
