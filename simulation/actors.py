@@ -6,13 +6,17 @@ from collections.abc import Callable
 from datetime import datetime
 from unittest.mock import patch
 
-from scheduler import bridge, cursors, planner, trigger
+from jobsplatform.kernel.audit import Actor
+from jobsplatform.kernel.errors import InvalidInput
+from scheduler import bridge, control, cursors, planner, trigger
 from scheduler.errors import ScheduleTriggerConflict
 from scheduler.requests import ScheduleTriggerRequest
+from scheduler.states import PauseScope, ResumeRule
 from scheduler.turns import Standing, Turn
 from simulation.clock import VirtualClock
 from simulation.locks import LockStore, Side
 
+ACTOR = Actor.system("simulation")
 LOCK = "scheduler:loop"
 MOST_ROUNDS = 500
 
@@ -100,3 +104,22 @@ class Person(Machine):
                 raise AssertionError(f"the same wish is called another one: {request}") from None
 
         self.act(ask)
+
+    def skip(self, schedule_id: str, tenant: str, now: datetime) -> None:
+        """Have the next slot skipped, if one is to come."""
+        try:
+            control.skip_next(schedule_id, tenant_id=tenant, actor=ACTOR, now=now)
+        except InvalidInput:
+            return
+
+    def pause(self, target: str, rule: ResumeRule, now: datetime) -> None:
+        """Pause a schedule, or (empty) everything."""
+        control.pause(_scope(target), target, actor=ACTOR, resume_rule=rule, now=now)
+
+    def resume(self, target: str, now: datetime) -> None:
+        """Lift that pause, if there is one."""
+        control.resume(_scope(target), target, actor=ACTOR, now=now)
+
+
+def _scope(target: str) -> PauseScope:
+    return PauseScope.SCHEDULE if target else PauseScope.ALL

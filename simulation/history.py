@@ -11,6 +11,7 @@ from functools import partial
 from itertools import count
 from random import Random
 
+from scheduler.states import ResumeRule
 from scheduler.steps import STEPS
 from simulation import plans
 from simulation.actors import Looper, Machine, Person, Worker, drain
@@ -79,6 +80,8 @@ class History:
         """Whatever was left lying is decided once a scheduler is up that nothing happens to."""
         self.clock.seconds = float(SECONDS)
         last = Machine("last", self.clock, 0.0)
+        for target in ["", *(planned.id for planned in self.schedules)]:
+            last.act(partial(self.person.resume, target))
         for _ in range(3):
             last.act(partial(drain, "last"))
             self.clock.seconds += 1
@@ -89,6 +92,8 @@ class History:
         self._foresee_hints()
         for _ in range(self.random.randint(2, 8)):
             self.at(self.random.uniform(0, SECONDS), self._wish)
+        for _ in range(self.random.randint(0, 6)):
+            self.at(self.random.uniform(0, SECONDS), self._steer)
         for _ in range(self.random.randint(0, 3)):
             self.at(self.random.uniform(0, SECONDS), self._silence)
         for _ in range(self.random.randint(0, 4)):
@@ -179,6 +184,20 @@ class History:
         for _ in range(self.random.choice([1, 1, 2])):
             self.story.counts["wishes"] += 1
             self._live(self.person, partial(self.person.trigger, planned.id, tenant, slot, key))
+
+    def _steer(self) -> None:
+        """Somebody pauses a schedule, or everything, for a while, or wants the next slot skipped."""
+        self.story.counts["pauses and skips"] += 1
+        planned = self.random.choice(self.schedules)
+        tenant = self.random.choice(planned.tenants)
+        what = self.random.choice(["pause", "pause", "pause all", "skip"])
+        if what == "skip":
+            self.person.act(partial(self.person.skip, planned.id, tenant))
+            return
+        target = planned.id if what == "pause" else ""
+        self.person.act(partial(self.person.pause, target, self.random.choice(list(ResumeRule))))
+        lifted = self.clock.seconds + self.random.uniform(2, 60)
+        self.at(lifted, lambda: self.person.act(partial(self.person.resume, target)))
 
     def _clock_step(self) -> None:
         machine = self.random.choice(self._machines())

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from random import Random
 
-from jobsplatform.kernel.audit import Actor
 from scheduler import control
 from scheduler.spec import ScheduleSpec
+from simulation.actors import ACTOR
 from simulation.clock import BEGIN
 from tasks import registry
 from tasks.handlers import job
 
 JOB = "simulated.work"
-ACTOR = Actor.system("simulation")
 TENANTS = ("acme", "globex")
 MISFIRES = ("skip", "run_once", "catch_up_limited")
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
