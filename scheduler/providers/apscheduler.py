@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib import import_module
@@ -156,6 +157,9 @@ class _Parts:
         self.trigger: Callable[[PlannedSchedule], Any] = Trigger
 
     def background(self) -> Any:
+        # A line that an entry ran and one that it is done, beside what was decided.
+        for chatty in ("apscheduler.executors.default", "apscheduler.scheduler"):
+            logging.getLogger(chatty).setLevel(logging.WARNING)
         return self._background(timezone=UTC, executors={"default": self._pool(THREADS)}, daemon=True)
 
 
