@@ -54,9 +54,9 @@ def insert(drafts: Sequence[Draft]) -> None:
     on_postgres = connection.vendor == "postgresql"
     store, store_mixed = (_store, _store_mixed) if on_postgres else (_store_portably, _store_mixed_portably)
     groups = list(_alike(drafts))
-    mixed = [(values, draft) for values, group in groups if len(group) < FEW for draft in group]
-    if len(groups) == 1 or len(mixed) == 1:
-        mixed = []
+    small = [(values, group) for values, group in groups if len(group) < FEW]
+    # One such group by itself is alike, whatever it stands beside.
+    mixed = [(values, draft) for values, group in small for draft in group] if len(small) > 1 else []
     whole = [(values, group) for values, group in groups if not mixed or len(group) >= FEW]
     parts = [part for values, group in whole for part in _parts(values, group)]
     mixtures = list(_mixtures(mixed))
