@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import Count, Max, Min, OuterRef, Q, QuerySet, Subquery
 
 from jobsplatform.kernel.errors import InvalidInput, nearest
-from scheduler import definition
+from scheduler import after_end, definition
 from scheduler.errors import ScheduleNotFound
 from scheduler.log_reads import Entry, LogFilter, LogPage, entries, log_page, outcome_of
 from scheduler.models import Backfill, Pause, Schedule, ScheduleState, ScheduleTriggerLog
@@ -84,13 +84,26 @@ def next_slots(
 ) -> list[Slot]:
     """The next ``count`` slots (at most 1,000) after an instant; fewer when there are no more.
 
+    Of an interval after each end only the next one is known, and none while its job is unfinished.
     ``skips``: of its state. A pause is not looked at. Raises TimetableError for a schedule that is faulty, and
     InvalidInput for a count below 1.
     """
     if not 1 <= count <= MOST_SLOTS:
         raise InvalidInput(f"count: expected a number from 1 to {MOST_SLOTS}, got {count}.")
     timetable = definition.timetable_of(schedule, tenant_id)
+    if timetable.follows_end:
+        return _after_end(schedule.id, tenant_id, timetable, after, skipped(skips))
     return list(_walk(timetable, after, count, skipped(skips)))
+
+
+def _after_end(
+    schedule_id: str, tenant_id: str, timetable: Timetable, after: datetime, skips: frozenset[datetime]
+) -> list[Slot]:
+    if after_end.base(schedule_id, tenant_id, after) is None:
+        return []
+    rows = ScheduleState.objects.filter(schedule_id=schedule_id, tenant_id=tenant_id, next_slot_at__gt=after)
+    found = rows.values_list("next_slot_at", flat=True)
+    return [Slot(slot, timetable.due(slot), slot in skips) for slot in found if slot is not None]
 
 
 def _walk(timetable: Timetable, after: datetime, count: int, skips: frozenset[datetime]) -> Iterable[Slot]:

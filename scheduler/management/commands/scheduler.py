@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 
 from jobsplatform.kernel import clock, config
 from jobsplatform.kernel.bell import Bell
-from jobsplatform.kernel.errors import InvalidInput
+from jobsplatform.kernel.errors import InvalidInput, Unreachable
 from jobsplatform.kernel.ids import uuid7
 from scheduler.cli.base import DocumentParser, ScheduleCommand
 from scheduler.cli.finding import live, zone_of
@@ -20,8 +20,9 @@ from scheduler.registry import registry
 from scheduler.requests import ScheduleTriggerRequest
 from scheduler.states import ORIGIN_AUTO
 from tasks.cli import arguments, json_output
-from tasks.cli.exits import DONE, JOB_FAILED
+from tasks.cli.exits import DONE, JOB_FAILED, UNREACHABLE, WRONG_USE, Refused
 from tasks.cli.operator import operator
+from tasks.worker.preflight import NotReady, check_database, check_settings
 
 PROVIDERS = ("local", "celery_beat", "apscheduler")
 _RUN_ONLY = ("provider", "max_iterations", "installed_app")
@@ -88,6 +89,7 @@ class Command(ScheduleCommand):
         provider = get_provider(options["provider"] or "", operator())
         bell = Bell()
         bell.install()
+        _refuse_to_start()
         with registry.narrowed(modules_of(options["installed_app"] or ())):
             return provider.run(
                 bell=bell,
@@ -114,3 +116,12 @@ class Command(ScheduleCommand):
         report = RunReport(instance_id=name, tenant_id=request.tenant_id)
         report.add_one(provider.trigger(request))
         return report
+
+
+def _refuse_to_start() -> None:
+    """Once it runs, outages are waited for; at its start they are told, so that whoever watches it sees them."""
+    for look, code in ((check_settings, WRONG_USE), (check_database, UNREACHABLE)):
+        try:
+            look()
+        except (NotReady, Unreachable) as error:
+            raise Refused(f"The scheduler cannot start: {error.message}", code) from None

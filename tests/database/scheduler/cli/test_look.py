@@ -98,6 +98,16 @@ def test_next_slots(jobs: HandPlatform) -> None:
     assert later["slots"][0]["planned_at"] == "2026-02-01T01:00:00Z"
 
 
+def test_of_an_interval_after_each_end_only_the_next_slot_is_told(jobs: HandPlatform) -> None:
+    create("poll", every=420, from_="last_end")
+    turn(jobs, at(12, 1))
+    told = ran("schedules", "next", "poll", "--json").json
+    assert [slot["planned_at"] for slot in told["slots"]] == ["2026-01-01T12:07:00Z"]
+    turn(jobs, at(12, 7, 1))  # its job is unfinished now
+    assert ran("schedules", "next", "poll", "--json").json["slots"] == []
+    assert "after each end" in ran("schedules", "show", "poll").out
+
+
 def test_why_is_a_sentence_with_its_reasons(jobs: HandPlatform) -> None:
     create("hourly", cron="0 * * * *", timezone="Asia/Tokyo")
     turn(jobs, at(13, 0, 1))

@@ -56,6 +56,24 @@ def test_every_kind_of_timetable(jobs: HandPlatform) -> None:
         "manual": ["--manual"],
     }.items():
         assert ran("schedules", "add", name, "--job", "tests.work", *argv).code == 0
+    assert (
+        ran(
+            "schedules",
+            "add",
+            "end",
+            "--job",
+            "tests.work",
+            "--every",
+            "5m",
+            "--from",
+            "last_end",
+            "--misfire",
+            "skip",
+        ).out
+        == "end\n"
+    )
+    assert Schedule.objects.get(id="end").trigger_config["from"] == "last_end"
+    Schedule.objects.get(id="end").delete()
     kinds = dict(Schedule.objects.values_list("id", "trigger_type"))
     assert kinds == {
         "cron": "cron",

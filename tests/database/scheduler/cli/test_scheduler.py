@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -93,12 +94,27 @@ class TestRunOnce:
         assert (answer.code, answer.json["error"]["code"]) == (2, "INVALID_INPUT")
 
 
-def test_a_database_that_is_away_ends_with_3() -> None:
-    answer = shell("scheduler", "--run-once", "a", DATABASE_URL=NOBODY)
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("scheduler", "--run-once", "a"),
+        ("scheduler", "--run", "--max-iterations", "1"),
+        ("schedules", "list", "--json"),
+        ("schedules", "run", "a", "--json"),
+    ],
+)
+def test_a_database_that_is_away_ends_with_3(argv: tuple[str, ...]) -> None:
+    answer = shell(*argv, DATABASE_URL=NOBODY)
     assert answer.returncode == 3
     assert json.loads(answer.stdout)["error"]["code"] == "UNREACHABLE"
     assert "Traceback" not in answer.stderr
     assert "secret-word" not in answer.stdout + answer.stderr
+
+
+def test_a_database_without_tables_ends_with_3_and_says_migrate(tmp_path: Path) -> None:
+    answer = shell("scheduler", "--run", DATABASE_URL=f"sqlite:///{tmp_path / 'empty.sqlite3'}")
+    assert answer.returncode == 3
+    assert "migrate" in json.loads(answer.stdout)["error"]["message"]
 
 
 # -- real processes ----------------------------------------------------------------------------------
