@@ -363,3 +363,16 @@ def test_an_archived_schedule_plans_nothing(jobs: HandPlatform, report: Function
     cursors.applied(["test"])
     assert jobs.plan_at(at("13:00")) == []
     assert jobs.cursor().next_due_at is None and not jobs.ledger()
+
+
+def test_a_scheduler_whose_clock_is_behind_makes_no_slot_before_the_creation_due(
+    jobs: HandPlatform, report: FunctionHandler
+) -> None:
+    jobs.schedule(report, cron="*/10 * * * *", misfire="catch_up_limited")
+    jobs.plan()
+    right = clock.now()
+    planner.step(right - timedelta(hours=1))  # the cursor follows it
+    planner.step(right + timedelta(minutes=5))
+    assert not jobs.ledger()
+    planner.step(right + timedelta(minutes=10))
+    assert [row.planned_at for row in jobs.ledger()] == [at("12:10")]
