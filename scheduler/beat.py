@@ -11,6 +11,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
+import structlog
 from celery import Celery
 from celery.beat import Scheduler
 from celery.utils.imports import symbol_by_name
@@ -25,6 +26,9 @@ from scheduler.providers import chores
 from scheduler.providers.loop import SHORTEST_SLEEP_SECONDS, instance_name
 from scheduler.sending import Hints
 from scheduler.turns import Standing, Turn
+from scheduler.watched import Watched
+
+log = structlog.get_logger("jobsplatform.scheduler")
 
 LOCK = "scheduler:beat"
 ROW_LOOP = "scheduler.foreign:RowLoop"  # by name: it cannot be loaded where that app is not installed
@@ -49,7 +53,7 @@ class Ticking(Protocol):
     turn: Turn
 
 
-class BeatLoop(Loop):
+class BeatLoop(Watched):
     """Hints at due slots. Of several beats one has the turn; the others look whether slots are left lying."""
 
     name = "beat"
@@ -64,13 +68,6 @@ class BeatLoop(Loop):
         self._hinted_at: float | None = None
         self._hinted_for: datetime | None = None
         self._sleep = 0.0
-        self._began_at = clock.monotonic()
-
-    @property
-    def stands(self) -> bool:
-        """Whether no round has succeeded for so long that something must hold it up."""
-        last = self._began_at if self.last_round is None else self.last_round
-        return clock.monotonic() - last > config.get().scheduler.overdue_seconds
 
     def run(self) -> None:
         self._listener.start()
@@ -142,9 +139,16 @@ class PlatformScheduler(Scheduler):
         """Nothing to read: due slots are asked for, one at a time."""
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
-        """Seconds until Celery looks again whether it is to end."""
+        """Seconds until Celery looks again whether it is to end. Ends the program when the loop hangs: whoever keeps
+        it running starts it again."""
         if not self._loops:
             self._start()
+        beat = self._loops[0]
+        if isinstance(beat, Watched) and beat.stands:
+            log.critical(
+                "beat.stands", text="no round has ended for long: this beat ends, to be started again"
+            )
+            raise SystemExit(1)
         return TICK_SECONDS
 
     def close(self) -> None:

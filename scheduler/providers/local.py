@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import structlog
+
 from jobsplatform.kernel.bell import Bell
 from jobsplatform.kernel.presence import Presence
 from scheduler.providers.base import Chained, OnRound, RunReport, ignore
 from scheduler.providers.loop import SchedulerLoop
 from scheduler.requests import StepResult
 
+log = structlog.get_logger("jobsplatform.scheduler")
+
+LOOK_SECONDS = 5.0
 STOP_SECONDS = 4.0
 """A round that hangs is left behind after so long."""
 
@@ -37,7 +42,10 @@ class LocalScheduleProvider(Chained):
         presence.start()
         loop.start()
         try:
-            bell.wait(None)
+            while not bell.wait(LOOK_SECONDS):
+                if loop.stands:
+                    log.critical("scheduler.stands", text="no round has ended for long: this scheduler ends")
+                    break
         finally:
             presence.stop(0)
             if not loop.stop(STOP_SECONDS):

@@ -8,12 +8,12 @@ from datetime import datetime
 
 from jobsplatform.kernel import clock, config, db
 from jobsplatform.kernel.ids import uuid7
-from jobsplatform.kernel.loop import Loop
 from scheduler import cursors, planner, wakeups
 from scheduler.providers import chores
 from scheduler.providers.base import OnRound
 from scheduler.requests import StepResult
 from scheduler.turns import Standing, Turn
+from scheduler.watched import Watched
 
 LOCK = "scheduler:loop"
 
@@ -28,7 +28,7 @@ def instance_name(given: str = "") -> str:
     return given or f"{socket.gethostname()}-{uuid7().hex[-8:]}"
 
 
-class SchedulerLoop(Loop):
+class SchedulerLoop(Watched):
     """``planner.step`` until no slot is due, again at the next one, at an edit, or after
     ``SCHEDULER__IDLE_SLEEP_SECONDS``. All waiting is by monotonic time: a wall clock that is set back silences nothing.
 
@@ -55,13 +55,6 @@ class SchedulerLoop(Loop):
         self._chores = chores.all_of_them()
         self._listener = wakeups.Listener(self.wake)
         self._sleep = 0.0
-        self._began_at = clock.monotonic()
-
-    @property
-    def stands(self) -> bool:
-        """Whether no round has succeeded for so long that something must hold it up."""
-        last = self._began_at if self.last_round is None else self.last_round
-        return clock.monotonic() - last > config.get().scheduler.overdue_seconds
 
     def run(self) -> None:
         self._listener.start()

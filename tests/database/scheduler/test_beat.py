@@ -10,11 +10,13 @@ from django.test.utils import CaptureQueriesContext
 
 from jobsplatform.celery import app
 from jobsplatform.kernel import clock, config
+from jobsplatform.kernel.locks import LockProvider, MemoryLocks
 from jobsplatform.testing.platform import HandPlatform
 from scheduler import beat as beats
 from scheduler.beat import BeatLoop, PlatformScheduler
 from scheduler.providers.chores import Chores
 from scheduler.sweeper import Sweeper
+from scheduler.turns import Turn
 from tasks.handlers import FunctionHandler, job
 
 
@@ -48,9 +50,12 @@ def report(jobs: HandPlatform) -> FunctionHandler:
     return report
 
 
-def make(monkeypatch: pytest.MonkeyPatch, name: str = "b1") -> tuple[BeatLoop, Broker]:
+def make(
+    monkeypatch: pytest.MonkeyPatch, name: str = "b1", locks: LockProvider | None = None
+) -> tuple[BeatLoop, Broker]:
     monkeypatch.setattr(beats, "Hints", Broker)
     loop = BeatLoop(app, name)
+    loop.turn = Turn(beats.LOCK, name, locks or MemoryLocks())
     loop._chores = Chores([])
     return loop, loop._hints  # type: ignore[return-value]
 
@@ -148,7 +153,8 @@ def test_of_two_beats_one_hints_and_the_other_looks_after_what_lies(
 ) -> None:
     jobs.schedule(report, every=10)
     jobs.plan()
-    (first, to_first), (second, to_second) = make(monkeypatch, "b1"), make(monkeypatch, "b2")
+    locks = MemoryLocks()
+    (first, to_first), (second, to_second) = make(monkeypatch, "b1", locks), make(monkeypatch, "b2", locks)
     first.step()
     second.step()
     jobs.advance(10)
