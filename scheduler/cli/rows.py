@@ -7,7 +7,7 @@ from datetime import datetime, tzinfo
 from uuid import UUID
 
 from scheduler import queries
-from scheduler.backfill import Progress
+from scheduler.backfill_progress import Progress
 from scheduler.cli.outputs import expression, status
 from scheduler.cli.times import local
 from scheduler.models import Backfill
@@ -16,6 +16,10 @@ from tasks.cli import names
 from tasks.cli.spans import age, instant
 from tasks.cli.tables import Column, table
 from tasks.cli.terminal import STATE_COLOURS, Terminal
+from tasks.cli.text import width
+
+WHOLE_ID = 32
+"""Columns."""
 
 _COLOURS = {
     "active": "green",
@@ -64,9 +68,10 @@ def last(entry: queries.Entry | None) -> str:
 
 
 def schedules_table(terminal: Terminal, rows: Sequence[queries.Listed], now: datetime) -> list[str]:
-    """One line a schedule."""
+    """One line a schedule. Its id is what one types next: it is cut last, and only where ids are long."""
+    longest = max((width(row.schedule.id) for row in rows), default=0)
     columns = [
-        Column("SCHEDULE", shrinks=True),
+        Column("SCHEDULE", shrinks=longest > WHOLE_ID),
         Column("STATUS", colour=colour),
         Column("WHEN", shrinks=True),
         Column("JOB", shrinks=True),

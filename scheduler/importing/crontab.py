@@ -96,6 +96,10 @@ def _take(found: Crontab, number: int, line: str, zone: str, *, system: bool, do
         wanted = "a user and a command" if system else "a command"
         found.refused.append(Remark(number, line, f"Expected five fields (or an @name) and {wanted}."))
         return
+    if expression.lower() == "@reboot":
+        message = "@reboot has no time: what starts with the machine belongs to its service manager."
+        found.refused.append(Remark(number, line, message))
+        return
     user = ""
     if system:
         user, rest = _first(rest)

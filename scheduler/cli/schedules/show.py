@@ -104,9 +104,9 @@ def _facts(shown: queries.Shown, now: Any) -> dict[str, object]:
         "priority": schedule.priority,
         "max attempts": schedule.max_attempts,
         "tenants": tenants[Audience(schedule.audience)],
-        "source": f"code, {schedule.module}"
+        "made by": f"code ({schedule.module})"
         if schedule.source == "code"
-        else f"{schedule.created_by or 'admin'}",
+        else schedule.created_by or "admin",
         "revision": f"{schedule.revision}, {age(schedule.updated_at, now)} ago",
         "decided up to": instant(shown.states[0].last_planned_at) if len(shown.states) == 1 else "",
     }
