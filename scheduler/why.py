@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
@@ -12,89 +11,21 @@ from jobsplatform.kernel import clock, config, processes
 from jobsplatform.kernel.errors import InvalidInput
 from jobsplatform.kernel.instants import text
 from jobsplatform.kernel.models import Process, Tenant
-from scheduler import definition, queries, retention
+from scheduler import after_end, definition, queries, retention
 from scheduler.errors import ScheduleNotFound
 from scheduler.ledger import again_of, decision_of
-from scheduler.log_reads import Entry, entries
+from scheduler.log_reads import entries
 from scheduler.models import Pause, Schedule, ScheduleState, ScheduleTriggerLog
 from scheduler.states import Audience, PauseScope, Status, TriggerType
 from scheduler.timetables.base import Timetable
 from scheduler.timetables.errors import TimetableError
+from scheduler.why_answer import Answer, Verdict
 from scheduler.why_text import became, covers, decided, paused
+
+__all__ = ["Answer", "Verdict", "why"]
 
 SECOND = timedelta(seconds=1)
 TICKERS = (Process.Role.SCHEDULER, Process.Role.BEAT, Process.Role.WORKER)
-
-
-class Verdict(StrEnum):
-    """How a question about a slot is answered, one word each."""
-
-    DECIDED = "decided"
-    NOT_DUE = "not_due"
-    NOT_A_SLOT = "not_a_slot"
-    PAUSED = "paused"
-    BEHIND = "behind"
-    FAULTY = "faulty"
-    ARCHIVED = "archived"
-    FINISHED = "finished"  # it has had all its runs
-    OTHER_AUDIENCE = "other_audience"  # it does not plan for that tenant
-    BEFORE = "before"  # the schedule did not exist
-    EARLIER_RULE = "earlier_rule"  # an edit lies after it
-    FORGOTTEN = "forgotten"  # decided, and past its retention
-    UNRECORDED = "unrecorded"  # it should have been decided: a fault of ours, or of whoever writes our tables
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """``sentence`` is for people; ``chain`` names each fact on the way to it. ``decision``: the row of the trigger log
-    that covers the instant, with its job and outcome. ``before`` and ``after``: the nearest slots."""
-
-    verdict: Verdict
-    sentence: str
-    schedule_id: str
-    tenant_id: str
-    at: datetime
-    decision: Entry | None = None
-    chain: tuple[tuple[str, str], ...] = ()
-    before: datetime | None = None
-    after: datetime | None = None
-    again: tuple[Entry, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """For programs: instants are ISO 8601 in UTC, ids are text, what is missing is None."""
-        return {
-            "schedule_id": self.schedule_id,
-            "tenant_id": self.tenant_id,
-            "at": text(self.at),
-            "verdict": str(self.verdict),
-            "sentence": self.sentence,
-            "decision": _facts(self.decision),
-            "again": [_facts(entry) for entry in self.again],
-            "before": text(self.before) if self.before else None,
-            "after": text(self.after) if self.after else None,
-            "chain": [{"step": step, "fact": fact} for step, fact in self.chain],
-        }
-
-
-def _facts(entry: Entry | None) -> dict[str, Any] | None:
-    if entry is None:
-        return None
-    row = entry.row
-    return {
-        "status": row.status,
-        "reason": row.reason,
-        "origin": row.origin,
-        "planned_at": text(row.planned_at) if row.planned_at else None,
-        "planned_until": text(row.planned_until) if row.planned_until else None,
-        "slot_count": row.slot_count,
-        "triggered_at": text(row.triggered_at),
-        "decided_by": row.decided_by,
-        "revision": row.revision,
-        "error": row.error,
-        "task_id": str(row.task_id) if row.task_id else None,
-        "task_type": row.task_type,
-        "outcome": str(entry.outcome) or None,
-    }
 
 
 def why(schedule_id: str, at: datetime, tenant_id: str = "", now: datetime | None = None) -> Answer:
@@ -131,6 +62,8 @@ class _Question:
             return self.say(
                 Verdict.NOT_A_SLOT, "It has no timetable: it runs only when somebody asks for it."
             )
+        if self.timetable.follows_end:
+            return self._after_end()
         return self._off() or self._open()
 
     # -- facts ---------------------------------------------------------------------------------------
@@ -263,6 +196,21 @@ class _Question:
         return self.say(
             Verdict.NOT_A_SLOT, f"It is not a slot of this schedule. {near}", before=before, after=after
         )
+
+    def _after_end(self) -> Answer:
+        """Of a rule whose slots follow the end of each job, only those on record and the next one are known."""
+        since = after_end.base(self.schedule_id, self.tenant_id, self._cursor())
+        following = None
+        if since is not None:
+            following = after_end.timetable(self._known, self.tenant_id, since).next(since)
+        if following == self.at:
+            return self._open()
+        told = f"the next is {text(following)}" if following else "the next is known when its job has ended"
+        sentence = f"It is not a slot on record. Its slots follow the end of its last job: {told}."
+        return self.say(Verdict.NOT_A_SLOT, sentence, after=following)
+
+    def _cursor(self) -> datetime:
+        return self.state.last_planned_at if self.state is not None else self._known.created_at
 
     def _open(self) -> Answer:
         """A slot without a decision on record."""

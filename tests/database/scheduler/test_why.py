@@ -265,6 +265,25 @@ def test_a_manual_schedule_has_no_slots(jobs: HandPlatform) -> None:
     assert answer.verdict is Verdict.NOT_A_SLOT and "only when somebody asks" in answer.sentence
 
 
+def test_slots_that_follow_the_end_of_the_last_job(jobs: HandPlatform) -> None:
+    create(every="1h", from_="last_end")
+    turn(jobs, at(13))
+    assert asked(13).verdict is Verdict.DECIDED
+    waiting = asked(14)
+    assert waiting.verdict is Verdict.NOT_A_SLOT and "when its job has ended" in waiting.sentence
+    jobs.advance(600)
+    jobs.drain()
+    tick()
+    following = ScheduleState.objects.get().next_slot_at
+    assert following == at(14, 10)
+    coming = asked(14, 10)
+    assert coming.verdict is Verdict.NOT_DUE, coming.sentence
+    other = asked(15)
+    assert other.verdict is Verdict.NOT_A_SLOT and "the next is 2026-01-01T14:10:00Z" in other.sentence
+    jobs.advance(3600)
+    assert asked(14, 10).verdict is Verdict.BEHIND
+
+
 AUDIENCES = [
     (None, "t1", "It runs once for the whole host"),
     (["t1"], "", "It runs for tenants, each by itself"),
