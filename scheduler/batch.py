@@ -16,12 +16,12 @@ from jobsplatform.kernel.errors import ParamsInvalid, ParamsTooLarge, PlatformEr
 from jobsplatform.kernel.instants import text
 from scheduler import after_end, definition, edits, failures, faults, halts, planning, steps, tickets
 from scheduler.decisions import Cursor, Decision, Fire, Plan
-from scheduler.models import Schedule, ScheduleState
+from scheduler.models import Schedule
 from scheduler.policies import Policies
 from scheduler.rules import EDITED_OUTSIDE
 from scheduler.slots import Slot
 from scheduler.sql import log
-from scheduler.sql.states import Move, move
+from scheduler.sql.states import Move, Standing, move
 from scheduler.states import Status, TriggerType
 from scheduler.tickets import Hand, Ticket, Verdict
 from scheduler.timetables.base import Timetable
@@ -47,7 +47,7 @@ class Moved(Exception):
 class Item:
     """A schedule for one tenant, in this round."""
 
-    state: ScheduleState
+    state: Standing
     schedule: Schedule
     cursor: Cursor
     plan: Plan | None = None  # None: nothing is decided, ``next_due`` says when to look again
@@ -80,7 +80,7 @@ class Batch:
     """The round. Call it inside ``atomic``, with the states locked."""
 
     def __init__(
-        self, states: Sequence[ScheduleState], now: datetime, hand: Hand, *, settle: bool, careful: bool
+        self, states: Sequence[Standing], now: datetime, hand: Hand, *, settle: bool, careful: bool
     ) -> None:
         self.states = states
         self.now = now
@@ -285,12 +285,12 @@ class Batch:
         cursor = item.cursor if plan is None else plan.cursor
         fired = item.fired > 0
         return Move(
-            id=state.pk,
+            id=state.id,
             was=state.last_planned_at,
             revision=item.schedule.revision,
             last_planned_at=cursor.last_planned_at,
             last_fired_at=cursor.last_fired_at if fired else state.last_fired_at,
-            last_triggered_at=self.now if fired else state.last_triggered_at,
+            last_triggered_at=self.now if fired else None,
             last_checked_at=self.now,
             next_due_at=self._due(item),
             next_slot_at=plan.next_slot if plan is not None else None,
@@ -323,7 +323,7 @@ class Batch:
             faults.heal(healed)
 
 
-def _cursor(state: ScheduleState, schedule: Schedule, now: datetime) -> Cursor:
+def _cursor(state: Standing, schedule: Schedule, now: datetime) -> Cursor:
     reached = state.last_planned_at
     # A cursor lies before the edit when it has followed a clock that was behind: slots before the edit count only
     # while the clock stands there. That of a date may have begun at a slot in the past.

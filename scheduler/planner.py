@@ -19,6 +19,7 @@ from scheduler import cursors, edits, faults, halts, steps
 from scheduler.batch import Batch, Done, Moved
 from scheduler.models import ScheduleState
 from scheduler.requests import ScheduleTriggerResult, StepResult
+from scheduler.sql.states import lock
 from scheduler.states import Status
 from scheduler.tickets import Hand
 
@@ -177,8 +178,8 @@ def _round(
 ) -> Done:
     with transaction.atomic():
         # Those in another planner's hands are his.
-        states = list(rows.select_for_update(skip_locked=not settle))
-        picked[:] = [(state.pk, state.schedule_id) for state in states]
+        states = lock(rows, skip_locked=not settle)
+        picked[:] = [(state.id, state.schedule_id) for state in states]
         if not states:
             return Done()
         done = Batch(states, now, hand, settle=settle, careful=careful).run()

@@ -31,37 +31,38 @@ def take_back(like: Job, key: str) -> UUID | None:
     return None
 
 
-def claim(
-    made: Sequence[Draft], rows: Sequence[Job], keys: Mapping[int, str], now: datetime
-) -> dict[int, UUID]:
-    """Claim the keys for their rows; returns, by position, the jobs that older (or earlier) requests have made.
+def claim(made: Sequence[Draft], keys: Mapping[int, str], now: datetime) -> dict[int, UUID]:
+    """Claim the keys for their jobs; returns, by position, the jobs that older (or earlier) requests have made.
 
     Raises IdempotencyConflict when a key was used for another job type or other params.
     """
-    wanted: dict[tuple[str, str, str], int] = {}
-    prints = {}
+    places: dict[int, Place] = {}
+    prints: dict[int, str] = {}
+    wanted: dict[Place, int] = {}
     for n, given in keys.items():
         key = key_text(given, "idempotency_key")
         if not key:
             raise InvalidInput("idempotency_key: expected some text, got an empty one.")
-        sent = {name: rows[n].params[name] for name in made[n].sent if name in rows[n].params}
-        prints[n] = fingerprint(rows[n].job_type, sent)
-        wanted.setdefault((rows[n].tenant_id, rows[n].app_id, key), n)
+        draft, columns = made[n], made[n].common.columns
+        sent = {name: draft.params[name] for name in draft.sent if name in draft.params}
+        prints[n] = fingerprint(columns["job_type"], sent)
+        places[n] = (columns["tenant_id"], columns["app_id"], key)
+        wanted.setdefault(places[n], n)
     if not wanted:
         return {}
     # In one order, so that two bulk submits of the same keys never wait for each other in a circle.
-    claims = {place: (rows[n].id, prints[n]) for place, n in sorted(wanted.items())}
+    claims = {place: (made[n].id, prints[n]) for place, n in sorted(wanted.items())}
     held = {**claims, **_held(claims, now)}
     replayed = {}
-    for n, given in keys.items():
-        job_id, of_whom = held[rows[n].tenant_id, rows[n].app_id, key_text(given, "idempotency_key")]
+    for n, place in places.items():
+        job_id, of_whom = held[place]
         if of_whom != prints[n]:
             raise IdempotencyConflict(
-                f"Idempotency key {given!r} has made job {job_id} from another type or other params; "
+                f"Idempotency key {keys[n]!r} has made job {job_id} from another type or other params; "
                 "use a new key for new work.",
                 job_id=str(job_id),
             )
-        if job_id != rows[n].id:
+        if job_id != made[n].id:
             replayed[n] = job_id
     return replayed
 
