@@ -57,22 +57,23 @@ class PlannedSchedule(BaseSchedule):
     def is_due(self, last_run_at: datetime) -> schedstate:
         """Whether a slot came since the last hint, and in how many seconds to ask again."""
         now = maybe_make_aware(self.now()).astimezone(UTC)
-        slot = self._next(maybe_make_aware(last_run_at).astimezone(UTC))
+        slot = self.next_after(maybe_make_aware(last_run_at).astimezone(UTC))
         if slot is None:
             return schedstate(False, OVER_SECONDS)
         if slot > now:
             return schedstate(False, _seconds(slot - now))
-        following = self._next(now)
+        following = self.next_after(now)
         return schedstate(True, OVER_SECONDS if following is None else _seconds(following - now))
 
     def remaining_estimate(self, last_run_at: datetime) -> timedelta:
         """How long until the first slot after the last hint; a day when there is none."""
-        slot = self._next(maybe_make_aware(last_run_at).astimezone(UTC))
+        slot = self.next_after(maybe_make_aware(last_run_at).astimezone(UTC))
         if slot is None:
             return timedelta(seconds=OVER_SECONDS)
         return slot - maybe_make_aware(self.now()).astimezone(UTC)
 
-    def _next(self, after: datetime) -> datetime | None:
+    def next_after(self, after: datetime) -> datetime | None:
+        """When to hint next, strictly after ``after`` (UTC); None for never."""
         if self.config.get("from") == "last_end":
             # When the last job ended, Beat does not know: the bridge is asked often enough.
             return after + timedelta(seconds=min(HINT_SECONDS, float(self.config["every"])))

@@ -3,40 +3,38 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
 
-import structlog
-
-from jobsplatform.kernel import clock, config, db
+from jobsplatform.kernel import clock, config
 from jobsplatform.kernel.bell import Bell
 from jobsplatform.kernel.errors import InvalidInput
-from jobsplatform.kernel.presence import Presence
-from scheduler import bridge, wakeups
+from scheduler import wakeups
 from scheduler.export import PlannedSchedule, exported
-from scheduler.providers.base import Chained, OnRound, RunReport, Triggering, ignore
+from scheduler.providers.base import OnRound, RunReport, ignore
+from scheduler.providers.local import LocalScheduleProvider
 from scheduler.providers.loop import SchedulerLoop
 from scheduler.requests import StepResult
 
-log = structlog.get_logger("jobsplatform.scheduler")
-
 MISSING = "APScheduler is not installed: pip install 'jobsplatform[apscheduler]' (APScheduler 3.11)."
-ROUND = "jobsplatform: round"
-REREAD = "jobsplatform: reread"
-THREADS = 4
+CHATTY = ("apscheduler.executors.default", "apscheduler.scheduler")
 
 
-class ApSchedulerScheduleProvider(Chained):
-    """A ``BackgroundScheduler`` with an entry for each schedule, and one that makes a round of our loop every idle
-    sleep: chores, and what an entry missed. Raises InvalidInput where APScheduler 3 is not installed."""
+class ApSchedulerScheduleProvider(LocalScheduleProvider):
+    """A ``BackgroundScheduler`` with an entry for each schedule, which wakes our loop at its slots.
+
+    The loop plans, as always from the rows, and keeps the entries in step with them. Raises InvalidInput where
+    APScheduler 3 is not installed.
+    """
 
     name = "apscheduler"
 
-    def __init__(self, chain: Triggering) -> None:
+    def __init__(self, chain: Any) -> None:
         super().__init__(chain)
-        _parts()
+        self._parts = _Parts()
 
     def run(
         self,
@@ -46,89 +44,72 @@ class ApSchedulerScheduleProvider(Chained):
         instance_id: str = "",
         on_round: OnRound = ignore,
     ) -> RunReport:
-        report = RunReport()
+        background = self._parts.background()
+        self._entries = entries = Entries(background, self._parts.trigger)
+        edited = wakeups.Listener(entries.edited)
 
-        def count(step: StepResult) -> None:
-            report.add(step)
+        def round_made(step: StepResult) -> None:
+            entries.keep()
             on_round(step)
-            if max_iterations is not None and report.iterations >= max_iterations:
-                bell.ring()
 
-        loop = SchedulerLoop(instance=instance_id, on_round=count, rounds=max_iterations)
-        report.instance_id = loop.instance
-        scheduler = _parts().background()
-        presence = Presence("scheduler", works=lambda: not loop.stands)
-        entries = Entries(scheduler, loop.instance)
-        settings = config.get().scheduler
-        _every(scheduler, ROUND, settings.idle_sleep_seconds, lambda: _rounds(loop))
-        _every(scheduler, REREAD, settings.poll_seconds, entries.read)
-        edited = wakeups.Listener(lambda: _now(scheduler))
-        presence.start()
-        scheduler.start()
+        background.start()
         edited.start()
         try:
-            bell.wait(None)
+            return super().run(
+                bell=bell, max_iterations=max_iterations, instance_id=instance_id, on_round=round_made
+            )
         finally:
-            presence.stop(0)
             edited.stop()
-            scheduler.shutdown(wait=False)
-            loop.turn.give_back()
-            presence.stop(0.5)
-        return report
+            background.shutdown(wait=False)
+
+    def made(self, loop: SchedulerLoop) -> None:
+        self._entries.wake = loop.wake
 
 
 class Entries:
-    """An APScheduler job for each schedule, kept in step with the rows."""
+    """An APScheduler job for each schedule. ``keep`` is called by the loop that they wake; ``edited`` by any thread."""
 
-    def __init__(self, scheduler: Any, instance: str) -> None:
-        self._scheduler = scheduler
-        self._instance = instance
+    def __init__(self, background: Any, trigger: Callable[[PlannedSchedule], Any]) -> None:
+        self._background = background
+        self._trigger = trigger
+        self.wake: Callable[[], None] = lambda: None
         self._known: dict[str, PlannedSchedule] = {}
+        self._edited = threading.Event()
+        self._read_at: float | None = None
 
-    def read(self) -> None:
-        """Add, replace and remove what changed since the last time."""
-        with _tidy("reading the schedules"):
-            wanted = {
-                row.pk: PlannedSchedule(row.trigger_type, row.trigger_config, row.timezone, row.pk)
-                for row in exported()
-            }
-            for gone in self._known.keys() - wanted.keys():
-                self._scheduler.remove_job(gone)
-            for schedule_id, rule in wanted.items():
-                if self._known.get(schedule_id) != rule:
-                    self._scheduler.add_job(
-                        self._plan,
-                        _parts().trigger(rule),
-                        args=[schedule_id],
-                        id=schedule_id,
-                        name=schedule_id,
-                        replace_existing=True,
-                        coalesce=True,
-                        max_instances=1,
-                        misfire_grace_time=None,
-                    )
-            self._known = wanted
+    def edited(self) -> None:
+        """A row has changed."""
+        self._edited.set()
 
-    def _plan(self, schedule_id: str) -> None:
-        with _tidy(f"planning {schedule_id}"):
-            bridge.plan(schedule_id, "", instance=self._instance)
+    def keep(self) -> None:
+        """After an edit, and every SCHEDULER__POLL_SECONDS: add, replace and remove what changed."""
+        at = clock.monotonic()
+        due = self._read_at is None or at - self._read_at >= config.get().scheduler.poll_seconds
+        if not due and not self._edited.is_set():
+            return
+        self._edited.clear()
+        wanted = {
+            row.pk: PlannedSchedule(row.trigger_type, row.trigger_config, row.timezone, row.pk)
+            for row in exported()
+        }
+        for gone in self._known.keys() - wanted.keys():
+            self._background.remove_job(gone)
+        for schedule_id, rule in wanted.items():
+            if self._known.get(schedule_id) != rule:
+                self._add(schedule_id, rule)
+        self._known, self._read_at = wanted, at
 
-
-class _tidy:  # noqa: N801 (it reads as a verb)
-    """Around what runs in a thread of APScheduler's pool: an error is one line, and no connection is left behind."""
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-
-    def __enter__(self) -> None:
-        db.close_stale()
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
-        db.close_broken()
-        if isinstance(error, Exception):
-            log.error("scheduler.apscheduler", text=f"{self._what} failed: {type(error).__name__}: {error}")
-            return True
-        return False
+    def _add(self, schedule_id: str, rule: PlannedSchedule) -> None:
+        self._background.add_job(
+            self.wake,
+            self._trigger(rule),
+            id=schedule_id,
+            name=schedule_id,
+            replace_existing=True,
+            coalesce=True,
+            max_instances=1,
+            misfire_grace_time=None,
+        )
 
 
 class _Parts:
@@ -137,12 +118,10 @@ class _Parts:
     def __init__(self) -> None:
         try:
             background = import_module("apscheduler.schedulers.background")
-            pools = import_module("apscheduler.executors.pool")
             base = import_module("apscheduler.triggers.base")
         except ImportError:
             raise InvalidInput(MISSING) from None
         self._background = background.BackgroundScheduler
-        self._pool = pools.ThreadPoolExecutor
 
         class Trigger(base.BaseTrigger):  # type: ignore[name-defined]
             """Fires at our slots."""
@@ -151,48 +130,12 @@ class _Parts:
                 self.rule = rule
 
             def get_next_fire_time(self, previous: datetime | None, now: datetime) -> datetime | None:
-                after = now.astimezone(UTC) if previous is None else previous.astimezone(UTC)
-                return self.rule._next(after)
+                return self.rule.next_after((previous or now).astimezone(UTC))
 
         self.trigger: Callable[[PlannedSchedule], Any] = Trigger
 
     def background(self) -> Any:
         # A line that an entry ran and one that it is done, beside what was decided.
-        for chatty in ("apscheduler.executors.default", "apscheduler.scheduler"):
+        for chatty in CHATTY:
             logging.getLogger(chatty).setLevel(logging.WARNING)
-        return self._background(timezone=UTC, executors={"default": self._pool(THREADS)}, daemon=True)
-
-
-_loaded: list[_Parts] = []
-
-
-def _parts() -> _Parts:
-    if not _loaded:
-        _loaded.append(_Parts())
-    return _loaded[0]
-
-
-def _every(scheduler: Any, name: str, seconds: float, work: Callable[[], None]) -> None:
-    scheduler.add_job(
-        work,
-        "interval",
-        seconds=seconds,
-        id=name,
-        name=name,
-        coalesce=True,
-        max_instances=1,
-        misfire_grace_time=None,
-        next_run_time=clock.SystemClock().now(),
-    )
-
-
-def _now(scheduler: Any) -> None:
-    """A schedule was edited: make a round and read the rows now."""
-    for name in (ROUND, REREAD):
-        scheduler.modify_job(name, next_run_time=clock.SystemClock().now())
-
-
-def _rounds(loop: SchedulerLoop) -> None:
-    """Rounds until there is nothing to do at once."""
-    while not loop.stopping and loop.round() == 0.0:
-        pass
+        return self._background(timezone=UTC, daemon=True)

@@ -38,6 +38,7 @@ class LocalScheduleProvider(Chained):
 
         loop = SchedulerLoop(instance=instance_id, on_round=count, rounds=max_iterations, on_end=bell.ring)
         report.instance_id = loop.instance
+        self.made(loop)
         presence = Presence("scheduler", works=lambda: not loop.stands)
         presence.start()
         loop.start()
@@ -52,3 +53,6 @@ class LocalScheduleProvider(Chained):
                 loop.turn.give_back()  # it hangs, and ends with the process
             presence.stop(0.5)
         return report
+
+    def made(self, loop: SchedulerLoop) -> None:
+        """The loop of a run is about to start; for those who have more to wake it."""

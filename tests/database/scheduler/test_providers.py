@@ -150,7 +150,6 @@ def test_without_apscheduler_the_reason_is_told(monkeypatch: pytest.MonkeyPatch)
     def missing(name: str) -> Any:
         raise ImportError(name)
 
-    monkeypatch.setattr(apscheduler, "_loaded", [])
     monkeypatch.setattr(apscheduler, "import_module", missing)
     with pytest.raises(InvalidInput, match="pip install"):
         get_provider("apscheduler")
