@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from itertools import takewhile
 from random import Random
 
 from cronsim import CronSim, CronSimError
@@ -34,6 +33,9 @@ _LONG = 2 * DAY  # longer ago a change has nothing to do with what comes
 _TICKS = 20_000  # a comparison takes some hundred
 
 
+Slots = list[datetime] | str  # or why there are none
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """An expression in a zone, asked for what comes after an instant near ``change``."""
@@ -52,15 +54,15 @@ class Disagreement:
     """``rule``: the name of what explains it; empty when nothing does."""
 
     case: Case
-    ours: list[datetime] | str
-    theirs: list[datetime] | str
+    ours: Slots
+    theirs: Slots
     rule: str
 
     def __str__(self) -> str:
         return f"{self.case}: ours {_shown(self.ours)}, cronsim {_shown(self.theirs)}"
 
 
-def _shown(slots: list[datetime] | str) -> str:
+def _shown(slots: Slots) -> str:
     return slots if isinstance(slots, str) else ", ".join(slot.isoformat() for slot in slots[:4]) or "none"
 
 
@@ -90,13 +92,29 @@ def compare(case: Case) -> Disagreement | None:
     ours, theirs = _ours(case), _theirs(case)
     if ours == theirs or (isinstance(ours, str) and theirs == "refused"):
         return None
-    rule = next((name for name, holds in RULES.items() if holds(case, ours, theirs)), "")
-    if rule and isinstance(ours, list) and not _confirmed(case, ours):
+    at = _first_difference(ours, theirs)
+    about = case if at is None else replace(case, change=_nearest(case, at))
+    rule = next((name for name, holds in RULES.items() if holds(about, ours, theirs)), "")
+    if rule and at is not None and isinstance(ours, list) and not _confirmed(about, ours, at):
         rule = ""
     return Disagreement(case, ours, theirs, rule)
 
 
-def _ours(case: Case) -> list[datetime] | str:
+def _first_difference(ours: Slots, theirs: Slots) -> datetime | None:
+    """The first slot that one of them has; of ours alone when theirs are unknown."""
+    if not isinstance(ours, list):
+        return None
+    return min(set(ours) ^ set(theirs if isinstance(theirs, list) else ()), default=None)
+
+
+def _nearest(case: Case, at: datetime) -> Segment:
+    """The change nearest to an instant, where there is one within some days."""
+    second = floor(at)
+    near = clock(case.zone).changes(second - 4 * DAY, second + 4 * DAY)
+    return min(near, key=lambda change: abs(change.start - second), default=case.change)
+
+
+def _ours(case: Case) -> Slots:
     try:
         timetable = cron(case.text, case.zone)
     except TimetableError as error:
@@ -109,7 +127,7 @@ def _ours(case: Case) -> list[datetime] | str:
     return found
 
 
-def _theirs(case: Case) -> list[datetime] | str:
+def _theirs(case: Case) -> Slots:
     try:
         walk = _Counted(case.text, case.after.astimezone(clock(case.zone).zone))
         found: list[datetime] = []
@@ -142,23 +160,21 @@ class _Counted(CronSim):
         super().tick(seconds)
 
 
-def _confirmed(case: Case, ours: list[datetime]) -> bool:
-    """Whether the reading by the minute agrees with ours, for as long as the comparison goes."""
-    end = ours[-1] if len(ours) == SLOTS else case.after + _LENGTH
-    # Before the change, so that it is known what the clock has shown.
-    start = case.after - timedelta(hours=3)
-    if -_LONG < case.change.start - floor(case.after) < 0:
+def _confirmed(case: Case, ours: list[datetime], at: datetime) -> bool:
+    """Whether the reading by the minute agrees with ours, from before the difference to where the comparison ends."""
+    begin = max(case.after, at - _LENGTH)
+    end = max(at, ours[-1] if len(ours) == SLOTS else case.after + _LENGTH)
+    # From before a change, so that it is known what the clock has shown.
+    start = begin - timedelta(hours=3)
+    if -_LONG < case.change.start - floor(begin) < 0:
         start -= timedelta(seconds=_LONG)
     slots = minutes.slots(case.text, clock(case.zone).zone, start, end)
-    expected = [slot for slot in slots if slot > case.after][:SLOTS]
-    return expected == list(takewhile(lambda slot: slot <= end, ours))
+    return [slot for slot in slots if slot > begin][:SLOTS] == [slot for slot in ours if begin < slot <= end]
 
 
 # -- what explains a disagreement ------------------------------------------------------------------------------
 #
 # Each rule is about cronsim, and counts only where the reading by the minute agrees with ours.
-
-Slots = list[datetime] | str
 
 
 def _asked_in_second_pass(case: Case, ours: Slots, theirs: Slots) -> bool:
@@ -173,12 +189,10 @@ def _never(case: Case, ours: Slots, theirs: Slots) -> bool:
 
 def _near(case: Case, ours: Slots, theirs: Slots) -> bool:
     """Elapsed time, and the first difference lies within a day and a half of the change."""
-    if not cron(case.text, case.zone).pattern.elapsed or not isinstance(ours, list):
+    at = _first_difference(ours, theirs)
+    if at is None or not cron(case.text, case.zone).pattern.elapsed:
         return False
-    if not isinstance(theirs, list):
-        return theirs == "endless"
-    first = min(set(ours) ^ set(theirs), default=None)
-    return first is not None and abs(first - instant(case.change.start)) < timedelta(days=1, hours=12)
+    return theirs == "endless" or abs(at - instant(case.change.start)) < timedelta(days=1, hours=12)
 
 
 def _no_whole_hours(case: Case, ours: Slots, theirs: Slots) -> bool:

@@ -12,7 +12,7 @@ from scheduler.states import Fold, Gap, TriggerType
 from scheduler.timetables.base import Timetable
 from scheduler.timetables.bounds import Bounded, Exclusions
 from scheduler.timetables.clock import clock
-from scheduler.timetables.cron import cron, parse
+from scheduler.timetables.cron import LONGEST, cron, parse
 from scheduler.timetables.durations import seconds
 from scheduler.timetables.errors import TimetableError
 from scheduler.timetables.instants import floor, instant
@@ -47,12 +47,24 @@ def build(
     """
     try:
         key = _frozen(trigger_config)
-        hash(key)
-    except (TypeError, AttributeError, ValueError):
+        # One object serves all that neither hash nor jitter by who they are.
+        seed = (schedule_id, tenant_id) if _seeded(trigger_config) else ("", "")
+        hash((key, trigger_type, timezone))
+    except (TypeError, AttributeError):
         return _build(
             trigger_type, normalise(trigger_type, trigger_config, timezone), timezone, schedule_id, tenant_id
         )
-    return _built(trigger_type, key, timezone, schedule_id, tenant_id)
+    return _built(trigger_type, key, timezone, *seed)
+
+
+def _seeded(config: Mapping[str, Any]) -> bool:
+    return bool(config.get("jitter_seconds")) or _hashed(config)
+
+
+def _hashed(config: Mapping[str, Any]) -> bool:
+    # THU has an H too, and so have some aliases.
+    text = str(config.get("cron", ""))[:LONGEST].upper()
+    return not text.startswith("@") and "H" in text.replace("THU", "")
 
 
 def _frozen(config: Mapping[str, Any]) -> tuple[tuple[str, type, Any], ...]:
@@ -63,7 +75,7 @@ def _frozen(config: Mapping[str, Any]) -> tuple[tuple[str, type, Any], ...]:
     )
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=16_384)
 def _built(
     trigger_type: str, key: tuple[Any, ...], timezone: str, schedule_id: str, tenant_id: str
 ) -> Timetable:
@@ -99,10 +111,9 @@ def _build(
 def _inner(trigger_type: TriggerType, config: Mapping[str, Any], name: str, schedule_id: str) -> Timetable:
     match trigger_type:
         case TriggerType.CRON:
-            text = config["cron"]
-            # THU has an H too.
-            seed = schedule_id if "H" in text.upper().replace("THU", "") else ""
-            return cron(text, zone(name).key, Gap(config.get("gap", "")), Fold(config.get("fold", "")), seed)
+            seed = schedule_id if _hashed(config) else ""
+            gap, fold = Gap(config.get("gap", "")), Fold(config.get("fold", ""))
+            return cron(config["cron"], zone(name).key, gap, fold, seed)
         case TriggerType.INTERVAL:
             anchor = _second(config.get("anchor")) or 0
             if "months" in config:
