@@ -13,7 +13,7 @@ from jobsplatform.kernel import clock
 from jobsplatform.kernel.errors import InvalidInput, UnknownName
 from jobsplatform.kernel.models import Tenant
 from jobsplatform.testing.platform import HandPlatform
-from scheduler import backfill, control, pauses, trigger
+from scheduler import backfill, backfill_steps, control, pauses, trigger
 from scheduler.errors import BackfillNotFound, ScheduleArchived, ScheduleNotFound
 from scheduler.events import BackfillChanged
 from scheduler.models import Backfill, Schedule, ScheduleTriggerLog
@@ -277,7 +277,7 @@ def test_stepping_again_at_once_submits_nothing_more(jobs: HandPlatform) -> None
     assert Job.objects.count() == 2
 
 
-@pytest.mark.parametrize("crash", range(1, 8))
+@pytest.mark.parametrize("crash", range(1, backfill.BEGUN_AT_ONCE + 1))
 def test_after_a_crash_it_goes_on_where_it_was(
     jobs: HandPlatform, monkeypatch: pytest.MonkeyPatch, crash: int
 ) -> None:
@@ -338,6 +338,23 @@ def test_twelve_at_once_beside_live_slots_all_get_on(jobs: HandPlatform) -> None
     finish(jobs)
     assert {backfill.find(row.id).done for row in rows} == {12}
     assert Counter(ran)[at(5)] == 12
+
+
+def test_when_a_round_has_no_time_for_all_each_gets_its_turn(
+    jobs: HandPlatform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backfill_steps, "BUDGET_SECONDS", 0.0)
+    for n in range(4):
+        create(f"b{n}", cron="0 * * * *")
+    jobs.clock.set(at(20))
+    rows = [backfill.start(f"b{n}", at(0), at(12), "all", actor=ACTOR, concurrency=12) for n in range(4)]
+    seen = []
+    for _ in range(8):
+        jobs.advance(0.01)
+        backfill.step(clock.now())
+        seen.append(sorted(backfill.find(row.id).submitted for row in rows))
+    a_turn = backfill.BEGUN_AT_ONCE
+    assert seen[3] == [a_turn] * 4 and seen[7] == [2 * a_turn] * 4
 
 
 def test_a_step_is_bounded(jobs: HandPlatform) -> None:

@@ -79,7 +79,7 @@ def test_a_planner_and_steppers_of_one_schedule_stand_in_nobodys_way() -> None:
         return sum(planner.step(later).triggered for _ in range(15))
 
     def stepper() -> int:
-        return sum(backfill.step(later) for _ in range(15))
+        return sum(backfill.step(later) for _ in range(40))
 
     together([plan, stepper, plan, stepper])
     while planner.step(later).more:
