@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import unicodedata
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
 
 from django.db import transaction
 
@@ -49,9 +48,10 @@ class Plan:
 
 def plan(found: Found, now: datetime, *, update: bool) -> Plan:
     """The verdict on everything that was found; nothing is stored. ``update``: what differs is to be changed."""
-    standing = Schedule.objects.in_bulk([candidate.spec.id for candidate in found.candidates])
     outcomes, refused = [], list(found.refused)
-    for candidate in found.candidates:
+    candidates = _each_id_once(found.candidates, refused)
+    standing = Schedule.objects.in_bulk([candidate.spec.id for candidate in candidates])
+    for candidate in candidates:
         faults = definition.check(candidate.spec)
         if faults:
             refused.append(NotTaken(candidate.place, candidate.text, "; ".join(map(str, faults))))
@@ -60,6 +60,21 @@ def plan(found: Found, now: datetime, *, update: bool) -> Plan:
         outcomes.append(_outcome(candidate, row, now, update=update))
     refused.sort(key=lambda each: position(each.place))
     return Plan(tuple(outcomes), tuple(refused), tuple(found.remarks))
+
+
+def _each_id_once(candidates: list[Candidate], refused: list[NotTaken]) -> list[Candidate]:
+    """The candidates under their ids as they are stored (composed Unicode); of two with one id the first."""
+    places: dict[str, str] = {}
+    kept = []
+    for candidate in candidates:
+        spec = replace(candidate.spec, id=unicodedata.normalize("NFC", candidate.spec.id))
+        if spec.id in places:
+            reason = f"Its id {spec.id!r} is that of {places[spec.id]}."
+            refused.append(NotTaken(candidate.place, candidate.text, reason))
+            continue
+        places[spec.id] = candidate.place
+        kept.append(replace(candidate, spec=spec))
+    return kept
 
 
 def _outcome(candidate: Candidate, row: Schedule | None, now: datetime, *, update: bool) -> Outcome:
@@ -93,18 +108,3 @@ def _update(outcome: Outcome, *, actor: Actor) -> None:
     row = Schedule.objects.get(pk=outcome.candidate.spec.id)
     spec = replace(outcome.candidate.spec, anchor=None)
     control.update(row.id, spec, revision=row.revision, actor=actor)
-
-
-def outputs(planned: Plan, outcomes: Iterable[Outcome]) -> list[dict[str, Any]]:
-    """Outcomes for programs."""
-    return [
-        {
-            "place": outcome.candidate.place,
-            "text": outcome.candidate.text,
-            "schedule_id": outcome.candidate.spec.id,
-            "verdict": str(outcome.verdict),
-            "difference": list(outcome.difference),
-            "remarks": list(outcome.candidate.remarks),
-        }
-        for outcome in outcomes
-    ]

@@ -31,6 +31,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n", type=arguments.count, default=DEFAULT_COUNT, metavar="N", help="how many slots (default 10)"
     )
+    parser.add_argument(
+        "--id", metavar="ID", help="as the schedule of this id would have it: it decides what H means"
+    )
     parser.add_argument("--json", action="store_true", help='{"expression", "timezone", "slots"}')
 
 
@@ -42,7 +45,7 @@ def act(command: PlatformCommand, options: dict[str, Any]) -> None:
     after = instant(options["after"], zone, now, "after", past=True) if options["after"] is not None else now
     if trigger is TriggerType.INTERVAL:
         config.setdefault("anchor", after.replace(microsecond=0).isoformat())
-    timetable = build(trigger, config, zone.key)
+    timetable = build(trigger, config, zone.key, schedule_id=options["id"] or "")
     slots = upcoming(timetable, after, options["n"])
     if options["json"]:
         json_output.document(

@@ -188,6 +188,15 @@ def test_a_dry_run_stores_nothing_and_again_makes_no_second_one(jobs: HandPlatfo
     assert Schedule.objects.count() == 1
 
 
+def test_names_that_differ_only_in_how_they_are_written(jobs: HandPlatform) -> None:
+    task("Pru\u0308fung")
+    task("Pr\u00fcfung")
+    told = imported("--json").json
+    assert "is that of row" in told["refused"][0]["reason"]
+    assert [row.id for row in Schedule.objects.all()] == ["Pr\u00fcfung"]
+    assert imported("--json").json["counts"] == {**told["counts"], "created": 0, "unchanged": 1}
+
+
 def test_rows_that_go_on_are_told_and_taken_over_on_demand(jobs: HandPlatform) -> None:
     task("a")
     task("b", task="proj.unknown")

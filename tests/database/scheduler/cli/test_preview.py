@@ -147,6 +147,12 @@ def test_it_needs_no_database(rule):
     assert json.loads(answer.stdout)["slots"]
 
 
+def test_a_hashed_field_is_that_of_the_id():
+    argv = ["--cron", "H H * * *", "--after", "2026-01-01T00:00Z", "-n", "1", "--json"]
+    first, second, again = (preview(*argv, "--id", name).json["slots"] for name in ("a", "b", "a"))
+    assert first == again != second
+
+
 def test_it_says_what_the_timetable_says():
     timetable = build("cron", {"cron": "5/15 */3 * * mon#2"}, "America/New_York")
     answer = preview(
