@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.apps import AppConfig
 from django.utils.module_loading import autodiscover_modules
 
@@ -12,6 +14,7 @@ class SchedulerConfig(AppConfig):
     name = "scheduler"
     verbose_name = "Schedules"
     default_auto_field = "django.db.models.BigAutoField"
+    doctor_checks: ClassVar = {"schedules": "scheduler.doctor.check_schedules"}
 
     def ready(self) -> None:
         from scheduler import checks  # noqa: F401  (registers the system checks)

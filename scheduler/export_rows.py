@@ -8,12 +8,14 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Count, Max, Sum
 from django_celery_beat.models import CrontabSchedule, PeriodicTask, PeriodicTasks
 
 from scheduler.bridge import TASK_NAME
 from scheduler.export import PREFIX, entry_kwargs, entry_name, exported
 from scheduler.hint_times import HintTimes, hint_times
-from scheduler.models import Schedule
+from scheduler.models import Pause, Schedule
+from scheduler.states import PauseScope
 
 EXPIRE_SECONDS = 60
 """A hint that nobody took for so long tells nothing new."""
@@ -102,3 +104,28 @@ def _store(
         result.updated.append(name)
     else:
         result.unchanged += 1
+
+
+class Follower:
+    """Keeps the rows in step with the schedules, where they were exported once."""
+
+    def __init__(self) -> None:
+        self._seen: object = None
+
+    def follow(self, now: datetime) -> bool:
+        """Export again when a schedule or a pause has changed since the last time. False: there is never more."""
+        if not ours().exists():
+            self._seen = None
+            return False
+        state = _state_of_schedules()
+        if state != self._seen:
+            export_rows(now)
+            self._seen = state
+        return False
+
+
+def _state_of_schedules() -> object:
+    """Differs when a schedule or a pause was changed; those by SQL once the planner has taken them up."""
+    schedules = Schedule.objects.aggregate(at=Max("updated_at"), revision=Sum("revision"), count=Count("pk"))
+    pauses = Pause.objects.filter(scope=PauseScope.SCHEDULE, lifted_at=None)
+    return schedules, pauses.aggregate(last=Max("pk"), count=Count("pk"))

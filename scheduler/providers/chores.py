@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import structlog
+from celery.utils.imports import symbol_by_name
+from django.apps import apps
 
 from jobsplatform.kernel import clock, config, db
 from scheduler import backfill, cursors, overdue, pauses, planner, prune, sync
@@ -18,6 +20,7 @@ LONGEST_RETRY_SECONDS = 60.0
 PRUNE_SECONDS = 60.0
 PRUNE_BATCH = 500
 WATCH_SECONDS = 30.0
+FOLLOWER = "scheduler.export_rows:Follower"  # by name: it cannot be loaded where that app is not installed
 
 
 @dataclass
@@ -90,9 +93,11 @@ def synced() -> Chore:
 def all_of_them() -> Chores:
     """What a scheduler process does; a worker that sweeps leaves it to others."""
     scheduler = config.get().scheduler
+    exported = [_exported_rows()] if apps.is_installed("django_celery_beat") else []
     return Chores(
         [
             synced(),
+            *exported,
             Chore("pauses", _lift_pauses, lambda: scheduler.idle_sleep_seconds),
             Chore("backfills", _backfill, lambda: scheduler.idle_sleep_seconds),
             Chore("edits", _edits, lambda: scheduler.poll_seconds),
@@ -100,6 +105,11 @@ def all_of_them() -> Chores:
             Chore("overdue", _watch, lambda: WATCH_SECONDS),
         ]
     )
+
+
+def _exported_rows() -> Chore:
+    follower = symbol_by_name(FOLLOWER)()
+    return Chore("exported rows", follower.follow, lambda: config.get().scheduler.poll_seconds)
 
 
 def _lift_pauses(now: datetime) -> bool:

@@ -15,6 +15,7 @@ from scheduler.cli.schedules import (
     checking,
     editing,
     explaining,
+    exporting,
     importing,
     listing,
     pausing,
@@ -49,6 +50,7 @@ SUBCOMMANDS: dict[str, ModuleType] = {
     "sync": syncing,
     "check": checking,
     "import": importing,
+    "export": exporting,
 }
 
 

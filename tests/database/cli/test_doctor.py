@@ -37,7 +37,7 @@ def test_a_well_platform_has_no_fault(jobs):
     assert (told["ok"], told["exit_code"]) == (True, 0)
     names = {found["check"] for found in told["checks"]}
     assert names == {"settings", "broker", "database", "clock", "migrations", "schema", "storage", "processes",
-                     "workers", "queues", "suspensions", "orphans"}  # fmt: skip
+                     "workers", "queues", "suspensions", "orphans", "schedules"}  # fmt: skip
 
 
 def test_faults_end_with_1_and_say_what_to_do(jobs):

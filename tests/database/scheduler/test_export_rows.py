@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.core.management import CommandError, call_command
 from django_celery_beat import schedulers
 from django_celery_beat.models import CrontabSchedule, PeriodicTask
 
@@ -14,7 +15,7 @@ from jobsplatform.kernel import clock
 from jobsplatform.kernel.audit import Actor
 from jobsplatform.testing.platform import HandPlatform
 from scheduler import control, export, pauses
-from scheduler.export_rows import export_rows, ours
+from scheduler.export_rows import Follower, export_rows, ours
 from scheduler.models import Schedule
 from tasks.handlers import FunctionHandler, job
 
@@ -134,3 +135,29 @@ def test_their_scheduler_loads_a_row_at_any_hour_of_the_day(
         monkeypatch.setattr(schedulers, "aware_now", lambda at=at: at)
         monkeypatch.setattr(schedulers, "now", lambda at=at: at)
         assert set(theirs.all_as_schedule()) == {"jobsplatform: nine", "jobsplatform: gap"}, hour
+
+
+def test_rows_follow_once_they_are_there(jobs: HandPlatform, report: FunctionHandler) -> None:
+    jobs.schedule(report, id="one", cron="0 9 * * *")
+    follower = Follower()
+    follower.follow(clock.now())
+    assert names() == [], "nobody has asked for rows"
+    export_rows(clock.now())
+    follower.follow(clock.now())
+    jobs.schedule(report, id="two", cron="0 9 * * *")
+    follower.follow(clock.now())
+    assert names() == ["jobsplatform: one", "jobsplatform: two"]
+    pauses.pause("schedule", "one", actor=ACTOR)
+    follower.follow(clock.now())
+    assert names() == ["jobsplatform: two"]
+
+
+def test_the_command_exports(
+    jobs: HandPlatform, report: FunctionHandler, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jobs.schedule(report, id="one", cron="0 9 * * *")
+    call_command("schedules", "export", "--django-celery-beat", "--json")
+    told = json.loads(capsys.readouterr().out)
+    assert told == {"created": ["jobsplatform: one"], "updated": [], "removed": [], "unchanged": 0}
+    with pytest.raises(CommandError, match="Say where to"):
+        call_command("schedules", "export")
