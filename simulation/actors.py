@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from unittest.mock import patch
 
-from jobsplatform.kernel.audit import Actor
 from jobsplatform.kernel.errors import InvalidInput
-from scheduler import bridge, control, cursors, planner, trigger
+from scheduler import bridge, control, cursors, definition, planner, trigger
 from scheduler.errors import ScheduleTriggerConflict
+from scheduler.models import Schedule, ScheduleState
 from scheduler.requests import ScheduleTriggerRequest
 from scheduler.states import PauseScope, ResumeRule
 from scheduler.turns import Standing, Turn
 from simulation.clock import VirtualClock
 from simulation.locks import LockStore, Side
+from simulation.plans import ACTOR, Planned
 
-ACTOR = Actor.system("simulation")
 LOCK = "scheduler:loop"
 MOST_ROUNDS = 500
 
@@ -104,6 +105,14 @@ class Person(Machine):
                 raise AssertionError(f"the same wish is called another one: {request}") from None
 
         self.act(ask)
+
+    def edit(self, planned: Planned, period: int, now: datetime) -> None:
+        """Give a schedule another period. Where the old rule ends for each tenant is noted in ``planned``."""
+        row = Schedule.objects.get(id=planned.id)
+        spec = replace(definition.read(row), every=period)
+        control.update(planned.id, spec, revision=row.revision, actor=ACTOR, now=now)
+        for state in ScheduleState.objects.filter(schedule_id=planned.id):
+            planned.edits.setdefault(state.tenant_id, []).append((state.last_planned_at, period))
 
     def skip(self, schedule_id: str, tenant: str, now: datetime) -> None:
         """Have the next slot skipped, if one is to come."""

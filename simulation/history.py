@@ -27,6 +27,7 @@ LOST = 0.3
 DOUBLED = 0.3
 CRASHES = 0.12
 RIVALS = 0.08
+EDITED = 0.3
 
 
 @dataclass
@@ -47,6 +48,8 @@ class History:
         self.moments = Moments()
         self.story = Story(steps=self.moments.seen)
         self.schedules = plans.schedules(self.random, f"s{seed}")
+        # An edit says which slots are whose by the right time: no clock steps beside edits.
+        self.edited = self.random.random() < EDITED
         self.loopers = [
             Looper(f"loop-{n}", clock, self._skew(), self.store, n)
             for n in range(self.random.choice([0, 1, 2, 3, 3]))
@@ -97,7 +100,7 @@ class History:
         for _ in range(self.random.randint(0, 3)):
             self.at(self.random.uniform(0, SECONDS), self._silence)
         for _ in range(self.random.randint(0, 4)):
-            self.at(self.random.uniform(0, SECONDS), self._clock_step)
+            self.at(self.random.uniform(0, SECONDS), self._edit if self.edited else self._clock_step)
         for _ in range(self.random.randint(0, 5)):
             self.at(self.random.uniform(0, SECONDS), self._lock_trouble)
 
@@ -177,8 +180,8 @@ class History:
         tenant = self.random.choice(planned.tenants)
         slot = None
         if self.random.random() < 0.8:
-            near = self.clock.true + timedelta(seconds=self.random.uniform(-60, 60))
-            slots = [slot for slot in planned.calendar(near) if not planned.taken_out(slot)]
+            near = self.clock.true + timedelta(seconds=self.random.uniform(-60, -5 if self.edited else 60))
+            slots = [slot for slot in planned.calendar(near, tenant=tenant) if not planned.taken_out(slot)]
             slot = slots[-1] if slots else None
         key = str(self.random.random())
         for _ in range(self.random.choice([1, 1, 2])):
@@ -198,6 +201,13 @@ class History:
         self.person.act(partial(self.person.pause, target, self.random.choice(list(ResumeRule))))
         lifted = self.clock.seconds + self.random.uniform(2, 60)
         self.at(lifted, lambda: self.person.act(partial(self.person.resume, target)))
+
+    def _edit(self) -> None:
+        """Somebody changes the rule of a schedule."""
+        planned = self.random.choice([each for each in self.schedules if not each.minutely])
+        period = self.random.choice([6, 8, 12, 15])
+        self.story.counts["edits"] += 1
+        self._live(self.person, lambda: self.person.act(partial(self.person.edit, planned, period)))
 
     def _clock_step(self) -> None:
         machine = self.random.choice(self._machines())

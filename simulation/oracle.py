@@ -28,7 +28,7 @@ def violations(planned: Planned, end: datetime) -> list[str]:
 
 def count(planned: Planned, end: datetime) -> int:
     """How many slots a schedule has had."""
-    return len(planned.tenants) * sum(1 for _ in planned.calendar(end))
+    return sum(1 for tenant in planned.tenants for _ in planned.calendar(end, tenant=tenant))
 
 
 def shown(planned: Planned) -> list[str]:
@@ -53,7 +53,8 @@ def _ledger(planned: Planned, tenant: str, end: datetime) -> Iterable[str]:
         yield f"a slot of {last} was decided at {end}"
         return
     # A clock that stands before the creation has slots there; no right clock may count them as missed.
-    calendar = list(planned.calendar(last, since=min([BEGIN, *(row.planned_at - SECOND for row in rows)])))
+    since = min([BEGIN, *(row.planned_at - SECOND for row in rows)])
+    calendar = list(planned.calendar(last, since, tenant))
     taken: dict[datetime, str] = {}
     for row in rows:
         first, until = row.planned_at, row.planned_until or row.planned_at

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from random import Random
 
+from jobsplatform.kernel.audit import Actor
 from scheduler import control
 from scheduler.spec import ScheduleSpec
-from simulation.actors import ACTOR
 from simulation.clock import BEGIN
 from tasks import registry
 from tasks.handlers import job
 
+ACTOR = Actor.system("simulation")
 JOB = "simulated.work"
 TENANTS = ("acme", "globex")
 MISFIRES = ("skip", "run_once", "catch_up_limited")
@@ -23,7 +24,10 @@ EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Planned:
-    """One schedule of a history. ``period`` in seconds from EPOCH on; its slots of ``excluded`` are taken out."""
+    """One schedule of a history. ``period`` in seconds from EPOCH on; its slots of ``excluded`` are taken out.
+
+    ``edits`` by tenant: from when on (exclusive) it has which period instead.
+    """
 
     id: str
     period: int
@@ -32,20 +36,25 @@ class Planned:
     excluded: date | None = None
     max_runs: int | None = None
     minutely: bool = False
+    edits: dict[str, list[tuple[datetime, int]]] = field(default_factory=dict)
 
-    def calendar(self, until: datetime, since: datetime = BEGIN) -> Iterator[datetime]:
-        """Every slot after ``since``, those taken out too."""
-        period = timedelta(seconds=self.period)
-        slot = EPOCH + ((since - EPOCH) // period + 1) * period
-        while slot <= until:
-            yield slot
-            slot += timedelta(seconds=self.period)
+    def calendar(self, until: datetime, since: datetime = BEGIN, tenant: str = "") -> Iterator[datetime]:
+        """Every slot after ``since``, those taken out too; by the rule that was in force then."""
+        period = self.period
+        for edit, later in [*self.edits.get(tenant, []), (until, 0)]:
+            yield from _every(period, since, min(edit, until))
+            since, period = max(since, edit), later
 
     def taken_out(self, slot: datetime) -> bool:
         return slot.date() == self.excluded
 
-    def is_slot(self, at: datetime) -> bool:
-        return not (at - EPOCH) % timedelta(seconds=self.period) and not self.taken_out(at)
+
+def _every(period: int, after: datetime, until: datetime) -> Iterator[datetime]:
+    step = timedelta(seconds=period)
+    slot = EPOCH + ((after - EPOCH) // step + 1) * step
+    while slot <= until:
+        yield slot
+        slot += step
 
 
 def schedules(random: Random, prefix: str) -> list[Planned]:
