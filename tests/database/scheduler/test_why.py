@@ -127,7 +127,7 @@ def test_a_fired_slot_tells_what_became_of_its_job(
 ) -> None:
     create(cron="0 * * * *")
     row(Status.FIRED, first=at(13))
-    made = make_job(job_type="tests.work", schedule_id="s", planned_at=at(13), **columns)  # type: ignore[arg-type]
+    made = make_job(job_type="tests.work", schedule_id="s", planned_at=at(13), **columns)
     ScheduleTriggerLog.objects.update(task_id=made.id)
     answer = why("s", at(13), now=at(14))
     assert "It fired at 2026-01-01T13:00:02Z by beat 1, 2.0 s after its slot." in answer.sentence
