@@ -7,6 +7,7 @@ import pwd
 import sys
 from collections.abc import Mapping
 from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,14 @@ from tasks.cli.exits import DONE, WRONG_USE
 from tasks.cli.operator import operator
 
 HELP = "make schedules of a crontab, or of the tables of django-celery-beat"
-FORMATS = ("auto", "user", "system")
+
+
+class Format(StrEnum):
+    """Whether a crontab has a user column."""
+
+    AUTO = "auto"
+    USER = "user"
+    SYSTEM = "system"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +62,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="--crontab: the zone of its times (default CRON_TZ, else TIME_ZONE)",
     )
     option(
-        "--format", choices=FORMATS, metavar="FORMAT", help="--crontab: user, or system with a user column"
+        "--format",
+        type=arguments.member("format", Format),
+        metavar="FORMAT",
+        help="--crontab: user, or system with a user column",
     )
     option("--prefix", metavar="TEXT", help="--crontab: the ids begin with this (default crontab)")
     option("--take-over", action="store_true", help="--django-celery-beat: switch its rows off")

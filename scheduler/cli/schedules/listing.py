@@ -9,12 +9,12 @@ from jobsplatform.kernel import clock
 from scheduler import queries
 from scheduler.cli.outputs import listed_output
 from scheduler.cli.rows import schedules_table
+from scheduler.models import Schedule
 from scheduler.states import TriggerType
 from tasks.cli import arguments, json_output, names
 from tasks.cli.base import PlatformCommand
 
 HELP = "list schedules by their ids"
-SOURCES = ("code", "admin")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +22,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_option("--search", default="", metavar="TEXT", help="in the id, the description or the job type")
     add_option("--type", metavar="[APP:]TYPE", help="of this job type")
     add_option(
-        "--source", choices=SOURCES, metavar="SOURCE", help="declared in code, or made by a person: admin"
+        "--source",
+        type=arguments.member("source", Schedule.Source),
+        metavar="SOURCE",
+        help="declared in code, or made by a person: admin",
     )
     add_option(
         "--trigger",
