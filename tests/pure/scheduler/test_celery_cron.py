@@ -1,6 +1,7 @@
 """Crontabs of Celery Beat in our language: the same days, or a refusal; never more, never fewer."""
 
 from datetime import UTC, datetime, timedelta
+from random import Random
 
 import pytest
 from celery.schedules import crontab
@@ -75,6 +76,25 @@ def test_days_that_only_an_and_can_say_are_refused_and_not_widened(text):
 def test_what_beat_itself_cannot_read_is_refused(text):
     with pytest.raises(NotTaken, match="Beat itself"):
         expression(row(text))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_two_day_fields_are_the_same_days_or_refused(seed):
+    dice = Random(seed)
+    days = dice.choice(["*", "*/2", "*/3", "*/7", "1-7", "8-14", "1-7,15-21", "29-31", "1-31"])
+    if dice.random() < 0.5:
+        days = ",".join(map(str, sorted(dice.sample(range(1, 32), dice.randint(1, 4)))))
+    weekdays = dice.choice(["*", "*/2", "*/3", "1-5", "sat,sun", "0-6"])
+    if dice.random() < 0.5:
+        weekdays = ",".join(map(str, sorted(dice.sample(range(7), dice.randint(1, 3)))))
+    text = f"0 9 {days} * {weekdays}"
+    try:
+        ours = expression(row(text))
+    except NotTaken as reason:
+        assert "AND" in str(reason)
+        assert "*" not in (days, weekdays)
+    else:
+        assert list(days_of(ours, days=400)) == list(days_of_beat(text, days=400))
 
 
 def test_blanks_and_empty_fields():
