@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from benchmarks.errors import reason_of
 from benchmarks.results import Metric, Row
@@ -51,14 +52,18 @@ class Bench:
     rounds: int
     say: Callable[[str], None]
 
-    def measure(self, title: str, systems: Sequence[System], measure: Measure) -> Figures:
-        """All rounds of all systems. One that failed is not tried again; its reason is kept."""
+    def measure(
+        self, title: str, systems: Sequence[System], measure: Measure, *, repeated: float = inf
+    ) -> Figures:
+        """All rounds of all systems. One that failed is not tried again; its reason is kept. One that took more than
+        ``repeated`` seconds is not measured in later rounds."""
         figures = Figures()
+        slow: set[str] = set()
         for n in range(self.rounds):
             # Each round begins with another system: none always runs right after the same one.
             first = n % len(systems)
             for system in [*systems[first:], *systems[:first]]:
-                if system.name in figures.why:
+                if system.name in figures.why or system.name in slow:
                     continue
                 began = time.monotonic()
                 try:
@@ -71,5 +76,7 @@ class Bench:
                 figures.add(system.name, measured)
                 shown = ", ".join(f"{name} {value:.4g}" for name, value in measured.items())
                 took = time.monotonic() - began
+                if took > repeated:
+                    slow.add(system.name)
                 self.say(f"{title}: round {n + 1} of {self.rounds}: {system.name}: {shown} ({took:.0f} s)")
         return figures

@@ -11,13 +11,16 @@ import benchmarks.__main__ as bench_command
 from benchmarks import stage
 from benchmarks.bench import Bench
 from benchmarks.numbers import percentile, significant
-from benchmarks.report import BEGIN, END, check, report, write
+from benchmarks.report import BEGIN as BEGIN_OF
+from benchmarks.report import END as END_OF
+from benchmarks.report import check, report, write
 from benchmarks.results import Bound, Metric, Row
 from benchmarks.sizes import QUICK
 from benchmarks.systems.plain_celery.system import PlainCelery
 from benchmarks.table import table
 from tests.services import ServerError
 
+BEGIN, END = BEGIN_OF.format("jobs"), END_OF.format("jobs")
 KEYS = {"name", "unit", "ours", "rivals", "ratios", "target", "met"}
 RATE = Metric("drain", "jobs/s", "higher", "by rows", (Bound(">=", 5, "celery"),))
 TIME = Metric("start", "ms", "lower", "by a clock", (Bound("<=", 50),))
@@ -87,9 +90,9 @@ def test_a_row_is_complete_when_every_figure_was_measured() -> None:
 def test_a_result_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
     document = tmp_path / "page.md"
     document.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
-    check(document)
+    check(document, "jobs")
     for _ in range(2):
-        write(document, report(["2 cores"], [Row(TIME, [1.5])]))
+        write(document, report(["2 cores"], [Row(TIME, [1.5])]), "jobs")
     text = document.read_text()
     assert text.startswith(f"before\n{BEGIN}\n\n- 2 cores\n\n| what |")
     assert text.endswith(f"{END}\nafter\n")
