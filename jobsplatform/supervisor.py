@@ -30,6 +30,7 @@ class Child:
     command: Sequence[str]
     grace: float
     inherited: tuple[int, ...] = ()
+    speaks: bool = True  # its output, beside its log
     process: subprocess.Popen[bytes] | None = None
     started_at: float = 0.0
     pause: float = field(default=1.0)
@@ -40,6 +41,7 @@ class Child:
         self.process = subprocess.Popen(
             self.command,
             stdin=subprocess.DEVNULL,
+            stdout=None if self.speaks else subprocess.DEVNULL,
             # Ctrl-C in the terminal is for the parent, which ends its children in order.
             start_new_session=True,
             pass_fds=self.inherited,
@@ -135,4 +137,4 @@ def scheduler_child() -> Child:
     if config.get().scheduler.provider == "celery_beat":
         command = [sys.executable, "-m", "celery", "-A", "jobsplatform", "--quiet", "beat"]
         command += ["-S", "scheduler.beat:PlatformScheduler"]
-    return Child("scheduler", command, grace=KILL_SECONDS)
+    return Child("scheduler", command, grace=KILL_SECONDS, speaks=False)
