@@ -82,6 +82,8 @@ class Schedule(models.Model):
             ("pause_schedule", "Can pause and resume schedules"),
             ("run_schedule", "Can run a schedule now"),
             ("backfill_schedule", "Can backfill slots"),
+            ("skip_schedule", "Can skip coming slots, and take that back"),
+            ("pause_all_schedules", "Can pause and resume everything, or a tenant"),
         ]
         ordering = ["id"]
         indexes = [
@@ -186,7 +188,10 @@ class ScheduleTriggerLog(models.Model):
                 name="log_ranges",
                 condition=Q(planned_until__isnull=False),
             ),
-            models.Index("triggered_at", "id", name="log_failed", condition=Q(status=Status.FAILED)),
+            # Almost every row is a fired one: those are found by their time.
+            models.Index(
+                "status", "triggered_at", "id", name="log_not_fired", condition=~Q(status=Status.FIRED)
+            ),
             models.Index("triggered_at", "id", name="log_by_time"),
             models.Index("task_id", name="log_by_job", condition=Q(task_id__isnull=False)),
             models.Index("purge_at", name="log_purge", condition=Q(purge_at__isnull=False)),

@@ -113,3 +113,17 @@ def test_looks_use_the_indexes_made_for_them(jobs: HandPlatform, tick: FunctionH
         cursor.execute("EXPLAIN " + sent[0])
         plan = "\n".join(row[0] for row in cursor.fetchall())
     assert "state_due" in plan and "Seq Scan" not in plan, plan
+
+
+def test_edits_outside_are_found_by_their_index_on_either_database(
+    jobs: HandPlatform, tick: FunctionHandler
+) -> None:
+    store(50)
+    (sent,) = statements(lambda: edits.adopt_all(clock.now()))
+    explain = "EXPLAIN " if connection.vendor == "postgresql" else "EXPLAIN QUERY PLAN "
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute(explain + sent)
+        plan = "\n".join(str(row) for row in cursor.fetchall())
+    assert "schedule_edited" in plan, plan
