@@ -1,4 +1,4 @@
-"""`./dev bench jobs|schedules`: measure, and print a table or JSON. What it is doing meanwhile goes to standard error."""
+"""`./dev bench jobs` and `schedules`: measure, and print a table or JSON. Progress goes to standard error."""
 
 from __future__ import annotations
 

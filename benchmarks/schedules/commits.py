@@ -49,7 +49,7 @@ class Decisions:
             f"SELECT {_SECONDS.format('r')} AS at FROM {table} r WHERE {_OF_BENCH}"
             for table in (_LOG, "tasks_job")
         ]
-        return float(self._one(f"SELECT max(at) FROM ({' UNION ALL '.join(parts)}) AS both", since, since))
+        return float(self._one(f"SELECT max(at) FROM ({' UNION ALL '.join(parts)}) AS written", since, since))
 
     def lateness(self, since: float, until: float) -> list[float]:
         """Seconds from each slot in between to the commit of its decision."""
