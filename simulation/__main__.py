@@ -6,7 +6,7 @@ import argparse
 import secrets
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from simulation.place import database
 from tests.services import ServerError
@@ -54,18 +54,17 @@ def _tell_all(seeds: range, where: str) -> int:
     return BROKEN if broken else HOLD
 
 
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"expected 1 or more, got {number}")
-    return number
+def _at_least(least: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = least - 1
+        if number < least:
+            raise argparse.ArgumentTypeError(f"expected a whole number of {least} or more, got {text!r}")
+        return number
 
-
-def _seed(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"expected 0 or more, got {number}")
-    return number
+    return read
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -75,9 +74,11 @@ def _parser() -> argparse.ArgumentParser:
         "by a virtual clock on the real planner; compare what is on record with the calendar.",
     )
     parser.add_argument(
-        "--seeds", type=_positive, metavar="N", help="so many histories (default: 20; with --seed 1)"
+        "--seeds", type=_at_least(1), metavar="N", help="so many histories (default: 20; with --seed 1)"
     )
-    parser.add_argument("--seed", type=_seed, metavar="S", help="the first one (default: chosen at random)")
+    parser.add_argument(
+        "--seed", type=_at_least(0), metavar="S", help="the first one (default: chosen at random)"
+    )
     parser.add_argument(
         "--postgres", action="store_true", help="on a PostgreSQL server of its own, not on SQLite"
     )

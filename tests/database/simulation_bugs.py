@@ -16,7 +16,7 @@ from scheduler import batch, planning, steps, tickets, trigger
 from scheduler.models import ScheduleState, ScheduleTriggerLog
 from scheduler.sql import log
 
-KEY = "log_one_per_slot"
+KEYS = ("log_one_per_slot", "log_one_per_key")
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def advanced_before_insert() -> Iterator[None]:
             cursor.execute("BEGIN")
         steps.reached("before_job")
         fired = self._tickets(items)
-        verdicts = tickets.submit_all([ticket for _, ticket in fired], self.now)
+        verdicts = self._submit(fired)
         steps.reached("before_log")
         self._log(items, fired, verdicts)
         return self.done
@@ -67,27 +67,23 @@ def now_as_planned_at() -> Iterator[None]:
 @contextmanager
 def lock_trusted_as_proof() -> Iterator[None]:
     """Whoever has had the turn once plans from what he remembers, and writes without asking what is there."""
-    right = batch.Batch._plan
-    remembered: dict[tuple[str, int], ScheduleState] = {}
+    begin = batch.Batch.__init__
+    remembered: dict[tuple[str, int], Any] = {}
 
-    def plan(self: Any) -> Any:
-        for state in self.states:
-            mine = remembered.get((self.hand.by, state.pk))
-            if mine is not None:
-                state.last_planned_at = mine.last_planned_at
-                state.fired, state.episode = mine.fired, mine.episode
-        return right(self)
+    def remember(self: Any, states: Any, now: datetime, hand: Any, **more: Any) -> None:
+        begin(self, [remembered.get((hand.by, state.id), state) for state in states], now, hand, **more)
 
     def move(self: Any, items: Any) -> None:
-        for each in map(self._moved, items):
-            row = {name: getattr(each, name) for name in each._fields if name not in ("id", "was")}
-            ScheduleState.objects.filter(pk=each.id).update(**row)
-            remembered[self.hand.by, each.id] = ScheduleState(pk=each.id, **row)
+        for item in items:
+            each = self._moved(item)
+            kept = {name: getattr(each, name) for name in ("last_planned_at", "fired", "episode")}
+            ScheduleState.objects.filter(pk=each.id).update(next_due_at=each.next_due_at, **kept)
+            remembered[self.hand.by, each.id] = item.state._replace(**kept)
 
     with ExitStack() as held:
         _forget_identity(held)
         held.enter_context(patch.object(log, "ahead", lambda cursors: {}))
-        held.enter_context(patch.object(batch.Batch, "_plan", plan))
+        held.enter_context(patch.object(batch.Batch, "__init__", remember))
         held.enter_context(patch.object(batch.Batch, "_move", move))
         yield
 
@@ -110,15 +106,18 @@ BUGS: dict[Callable[[], Any], str] = {
 
 
 def _forget_identity(held: ExitStack) -> None:
-    """The unique key of the log is gone, and no two jobs have one key."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"DROP INDEX {KEY}")
-    held.callback(_restore)
+    """The unique keys of the log are gone, and no two jobs have one key."""
+    keys = [each for each in ScheduleTriggerLog._meta.constraints if each.name in KEYS]
+    assert len(keys) == len(KEYS)
+    with connection.schema_editor() as editor:
+        for key in keys:
+            editor.remove_constraint(ScheduleTriggerLog, key)
+    held.callback(_restore, keys)
     held.enter_context(patch.object(tickets, "job_key", lambda *_: f"schedule:{uuid7()}"))
 
 
-def _restore() -> None:
+def _restore(keys: list[Any]) -> None:
     ScheduleTriggerLog.objects.all().delete()
-    key = next(each for each in ScheduleTriggerLog._meta.constraints if each.name == KEY)
     with connection.schema_editor() as editor:
-        editor.add_constraint(ScheduleTriggerLog, key)
+        for key in keys:
+            editor.add_constraint(ScheduleTriggerLog, key)

@@ -11,8 +11,10 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import count
 from typing import Any
+from unittest.mock import patch
 
 import pytest
+from django.db.models import QuerySet
 
 from scheduler.steps import STEPS
 from simulation.run import tell
@@ -54,6 +56,13 @@ def test_a_seed_tells_the_same_history_again() -> None:
     once, again = tell(4), tell(4)
     assert once.ledger
     assert (once.counts, once.ledger) == (again.counts, again.ledger)
+
+
+@pytest.mark.postgres
+def test_without_any_row_lock_the_keys_and_the_cursor_still_hold() -> None:
+    with patch.object(QuerySet, "select_for_update", lambda rows, **_: rows.all()):
+        for seed in range(2):
+            assert not tell(seed).wrong, f"seed {seed}"
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.__name__)
