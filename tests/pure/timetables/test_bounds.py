@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from scheduler.timetables import Run, TimetableError, build
+from scheduler.timetables import Run, TimetableError, build, zone
 from tests.pure.timetables.moments import at, cron, following, interval, within
 
 
@@ -56,18 +56,19 @@ def test_what_is_left_out_is_told_by_the_date() -> None:
     ]
 
 
-def test_a_date_that_the_clock_comes_back_to_is_left_out_whole() -> None:
+@pytest.mark.parametrize(("day", "out", "stretches"), [(28, 149, 2), (29, 145, 2)])
+def test_a_date_that_the_clock_comes_back_to_is_left_out_whole(day: int, out: int, stretches: int) -> None:
     # At 00:01 of 29 October 1995 the clocks of St John's went back to 23:01 of the 28th.
     everything = cron("*/10 * * * *", "America/St_Johns")
-    without = cron("*/10 * * * *", "America/St_Johns", exclude=["1995-10-28"])
-    after, until = at("1995-10-27T12:00"), at("1995-10-30T12:00")
-    zone = build("cron", {"cron": "0 0 * * *"}, "America/St_Johns").clock.zone  # type: ignore[attr-defined]
-    kept = [slot for slot in within(everything, after, until) if slot.astimezone(zone).day != 28]
+    without = cron("*/10 * * * *", "America/St_Johns", exclude=[f"1995-10-{day}"])
+    after, until = at("1995-10-27T12:00"), at("1995-10-31T12:00")
+    tz = zone("America/St_Johns")
+    kept = [slot for slot in within(everything, after, until) if slot.astimezone(tz).day != day]
     assert within(without, after, until) == kept
     assert without.count(after, until) == len(kept)
     runs = without.excluded(after, until)
-    assert sum(run.count for run in runs) == everything.count(after, until) - len(kept) == 149
-    assert len(runs) == 2
+    assert sum(run.count for run in runs) == everything.count(after, until) - len(kept) == out
+    assert len(runs) == stretches
     back, slot = [], without.previous(until)
     while slot is not None and slot > after:
         back.append(slot)

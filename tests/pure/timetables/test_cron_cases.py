@@ -112,6 +112,20 @@ def test_a_leap_day_is_found_across_a_year_that_has_none() -> None:
     assert following(weekend, at("2020-03-01"), 2) == [at("2032-02-29"), at("2048-02-29")]
 
 
+def test_a_leap_day_on_one_weekday_returns_after_forty_years() -> None:
+    # A fifth Monday in February.
+    timetable = cron("0 0 * 2 1#5")
+    assert timetable.next(at("2072-03-01")) == at("2112-02-29")
+    assert timetable.previous(at("2112-02-29")) == at("2072-02-29")
+
+
+def test_the_second_pass_of_a_date_that_comes_once_a_year_is_not_passed_over() -> None:
+    timetable = cron("30 2 25 10 *", "Europe/Berlin", fold="both")
+    expected = [at("2026-10-25T00:30"), at("2026-10-25T01:30"), at("2027-10-25T00:30")]
+    assert following(timetable, at("2026-01-01"), 3) == expected
+    assert [timetable.previous(slot) for slot in expected[1:]] == expected[:2]
+
+
 @pytest.mark.parametrize(
     ("gap", "expected"),
     [
@@ -172,6 +186,8 @@ def test_hashed_fields_stay_in_their_range() -> None:
         ).expression.split()
         assert 10 <= int(minute) <= 19
         assert hour in {"0-7/3", "1-7/3", "2-7/3"}
+        narrow = build("cron", {"cron": "H(0-2)/10 0 * * *"}, "UTC", schedule_id=f"{n}").expression
+        assert narrow.split()[0] in {"0-2/10", "1-2/10", "2"}
         assert 1 <= int(day) <= 28 and 1 <= int(month) <= 12 and 0 <= int(weekday) <= 6
 
 
