@@ -299,7 +299,7 @@ def test_a_cursor_that_is_none(jobs: HandPlatform, wrong: str) -> None:
     [
         ({}, "log_by_time"),
         ({"schedule_id": "s1"}, "log_by_schedule"),
-        ({"statuses": (Status.FAILED,)}, "log_failed"),
+        ({"statuses": (Status.FAILED,)}, "log_not_fired"),
     ],
 )
 def test_each_page_is_read_by_an_index(jobs: HandPlatform, given: dict[str, Any], index: str) -> None:
