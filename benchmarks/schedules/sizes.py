@@ -16,7 +16,8 @@ class Sizes:
     cut: float = 60.0
     cost_slots: int = 3
     cost_period: int = 3
-    idle: float = 20.0
+    lead: float = 5.0
+    idle: float = 15.0
     edits: int = 10
     rival_edits: int = 3
     each_second: int = 100
@@ -32,10 +33,11 @@ QUICK = Sizes(
     due=(100,),
     cut=20.0,
     cost_slots=1,
-    cost_period=2,
+    cost_period=1,
+    lead=2.5,
     idle=1.0,
     edits=2,
     rival_edits=1,
     each_second=10,
-    lateness=2,
+    lateness=1,
 )

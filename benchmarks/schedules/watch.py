@@ -20,6 +20,9 @@ CALM = 0.1
 """A process that used less than this share of a core, from one look to the next, is at rest."""
 
 
+HOPELESS_TIME, HOPELESS_SHARE = 1 / 3, 1 / 6
+"""Who has done less than this share of it after this part of the time is not waited for any longer."""
+
 STARTED = 0.15
 """Seconds of CPU that no scheduler starts without."""
 
@@ -72,8 +75,9 @@ class Broker:
 
     def wait(self, count: int, deadline: float, every: float = 0.003) -> float:
         """The Unix time at which so many were there. Raises NotMeasured at ``deadline``, or when the scheduler ends."""
+        began = time.time()
         while (there := self.count()) < count:
-            _look(self._session, deadline, there, count)
+            _look(self._session, began, deadline, there, count)
             time.sleep(every)
         return time.time()
 
@@ -88,23 +92,26 @@ class Broker:
 
 def wait(session: Session, count: int, done: Callable[[], int], deadline: float) -> None:
     """Until so many are done. Raises NotMeasured at ``deadline`` (Unix time)."""
+    began = time.time()
     while (there := done()) < count:
-        _look(session, deadline, there, count)
+        _look(session, began, deadline, there, count)
         time.sleep(0.05)
 
 
-def _look(session: Session, deadline: float, there: int, count: int) -> None:
+def _look(session: Session, began: float, deadline: float, there: int, count: int) -> None:
     for worker in session.workers:
         worker.require_alive()
-    if time.time() > deadline:
-        raise TooSlow(there, count)
+    left, now = deadline - began, time.time()
+    hopeless = now - began > left * HOPELESS_TIME and there < count * HOPELESS_SHARE
+    if now > deadline or hopeless:
+        raise TooSlow(there, count, now - began)
 
 
 class TooSlow(NotMeasured):
-    """The time for it was over."""
+    """The time for it was over, or it was sure that it would not suffice."""
 
-    def __init__(self, there: int, count: int) -> None:
-        super().__init__(f"{there:,} of {count:,} at the end of the time")
+    def __init__(self, there: int, count: int, seconds: float) -> None:
+        super().__init__(f"{there:,} of {count:,} after {seconds:.0f} s, when it was given up")
 
 
 def database_cpu(stage: Stage) -> float:

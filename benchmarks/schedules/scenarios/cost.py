@@ -15,7 +15,6 @@ from benchmarks.schedules.watch import database_cpu, soon, start, until, wait
 from benchmarks.session import Session
 from benchmarks.systems.base import System
 
-LEAD = 7.0
 MOST = 1.5
 PATIENCE = 60.0
 
@@ -41,7 +40,7 @@ def run(bench: Bench, sizes: Sizes) -> list[Row]:
     )
 
     def measure(session: Session) -> Mapping[str, float]:
-        at = soon(LEAD)
+        at = soon(sizes.lead)
         session.do("arm", count=sizes.few, at=at, period=sizes.cost_period)
         session.settle()
         start(session, deadline=at)

@@ -17,7 +17,6 @@ from benchmarks.schedules.watch import Broker, soon, start, until, wait
 from benchmarks.session import Session
 from benchmarks.systems.base import System
 
-LEAD = 6.0
 PATIENCE = 30.0
 GRACE = 0.9
 
@@ -46,7 +45,7 @@ def run(bench: Bench, sizes: Sizes) -> list[Row]:
 
 
 def _measure(bench: Bench, session: Session, sizes: Sizes) -> Mapping[str, float]:
-    at = soon(LEAD)
+    at = soon(sizes.lead)
     session.do("arm", count=sizes.each_second, at=at, period=1)
     session.settle()
     start(session, deadline=at)
