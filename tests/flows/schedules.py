@@ -12,7 +12,7 @@ from typing import Any
 from jobsplatform.kernel import clock
 from jobsplatform.kernel.audit import Actor
 from jobsplatform.kernel.models import Process
-from scheduler import control
+from scheduler import control, cursors
 from scheduler.models import Schedule, ScheduleTriggerLog
 from scheduler.spec import ScheduleSpec
 from tests.flows.processes import Command, until
@@ -53,6 +53,21 @@ def create(name: str, **rule: Any) -> Schedule:
     """A schedule of ``flow.add``."""
     spec = {"job": "flow.add", "params": {"a": 1, "b": 1}, "misfire": "run_once", **rule}
     return control.create(ScheduleSpec(id=name, **spec), actor=ACTOR, now=clock.now())
+
+
+def create_alike(names: list[str], **rule: Any) -> None:
+    """Many schedules with one rule, in a moment: what takes longer would begin after their first slot."""
+    model = create(names[0], **rule)
+    now = clock.now()
+    rows = [Schedule(**{**values_of(model), "id": name}) for name in names[1:]]
+    Schedule.objects.bulk_create(rows)
+    for row in rows:
+        cursors.ensure(row, now)
+
+
+def values_of(row: Schedule) -> dict[str, Any]:
+    """The columns of a row as it is stored."""
+    return dict(Schedule.objects.filter(pk=row.pk).values().get())
 
 
 def decided(name: str) -> list[tuple[datetime, str]]:

@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.db import connection
 from django_celery_beat.models import ClockedSchedule, IntervalSchedule, PeriodicTask
 
 from jobsplatform.kernel import clock
@@ -17,7 +18,7 @@ from scheduler.models import ScheduleState, ScheduleTriggerLog
 from tasks.models import Job
 from tasks.states import State
 from tests.flows.processes import Worker, notes, until
-from tests.flows.schedules import ROWS, Beat, clear, create, decided
+from tests.flows.schedules import ROWS, Beat, clear, create, create_alike, decided
 from tests.services import RedisServer, start_redis
 
 pytestmark = pytest.mark.flow
@@ -82,13 +83,13 @@ def test_every_slot_is_decided_once_while_beats_and_workers_die(
     workers = [start_worker("-c", "2", "-n", f"storm{n}@host", ready=False) for n in range(2)]
     for process in (*beats, *workers):
         process.wait_ready()
-    first = clock.now().replace(microsecond=0) + timedelta(seconds=6)
+    first = clock.now().replace(microsecond=0) + timedelta(seconds=5)
     last = first + timedelta(seconds=19)
     names = [f"storm-{n}" for n in range(100)]
-    for name in names:
-        create(
-            name, every=1, start=first, end=last, misfire="catch_up_limited", misfire_limit=30, anchor=first
-        )
+    create_alike(
+        names, every=1, start=first, end=last, misfire="catch_up_limited", misfire_limit=30, anchor=first
+    )
+    assert clock.now() < first, "the machine is too slow to make them in time"
     standing: list[Beat | Worker] = []
     for second in range(1, 19):
         at = first + timedelta(seconds=second)
@@ -211,6 +212,20 @@ def test_sigterm_ends_a_beat_whose_redis_is_away(
         assert beat.exit_code(5) == 0, beat.output
     finally:
         own_redis.start()
+
+
+def test_a_beat_whose_database_sessions_were_cut_goes_on(start_beat: Callable[..., Beat]) -> None:
+    beat = start_beat()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        assert cursor.fetchone()[0] > 0
+    create("cut", every=1)
+    until(lambda: decided("cut"))
+    assert beat.process.poll() is None
+    beat.kill()
 
 
 def test_celerys_own_beat_drives_our_schedules(
