@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from jobsplatform.kernel.ids import uuid7
+from scheduler.readable import ReadableJSON
 from scheduler.rules import EDITED_OUTSIDE
 from scheduler.states import (
     Audience,
@@ -16,7 +17,6 @@ from scheduler.states import (
     Status,
     TriggerType,
 )
-from tasks.json_values import StoredJSON
 
 NAME_LENGTH = 200
 REASON_LENGTH = 500
@@ -38,10 +38,10 @@ class Schedule(models.Model):
     description = models.CharField(max_length=REASON_LENGTH, blank=True, default="")
     app_id = models.CharField(max_length=100, blank=True, default="")
     job_type = models.CharField(max_length=NAME_LENGTH)
-    params = models.JSONField(decoder=StoredJSON, default=dict, blank=True)
+    params = models.JSONField(decoder=ReadableJSON, default=dict, blank=True)
 
     trigger_type = models.CharField(max_length=10, choices=_choices(TriggerType))
-    trigger_config = models.JSONField(decoder=StoredJSON, default=dict, blank=True)
+    trigger_config = models.JSONField(decoder=ReadableJSON, default=dict, blank=True)
     timezone = models.CharField(max_length=100, default="UTC")
 
     misfire = models.CharField(max_length=20, choices=_choices(Misfire))
@@ -59,7 +59,7 @@ class Schedule(models.Model):
     max_attempts = models.IntegerField(null=True, blank=True)
 
     audience = models.CharField(max_length=8, choices=_choices(Audience), default=Audience.GLOBAL)
-    tenants = models.JSONField(default=list, blank=True)  # ids, of a NAMED audience
+    tenants = models.JSONField(decoder=ReadableJSON, default=list, blank=True)  # ids, of a NAMED audience
 
     source = models.CharField(max_length=6, choices=Source.choices, default=Source.ADMIN)
     module = models.CharField(max_length=NAME_LENGTH, blank=True, default="")  # where code declares it
@@ -131,9 +131,12 @@ class ScheduleState(models.Model):
     revision = models.BigIntegerField(default=0)  # of the schedule, that next_due_at was computed from
     fired = models.BigIntegerField(default=0)  # slots fired by itself, for max_runs
     episode = models.IntegerField(default=0)  # slots fired in this catch-up episode
-    skips = models.JSONField(default=list, blank=True)  # slots to be skipped, instants as text
+    skips = models.JSONField(
+        decoder=ReadableJSON, default=list, blank=True
+    )  # slots to be skipped, instants as text
 
     class Meta:
+        verbose_name = "cursor"
         default_permissions = ("view",)
         ordering = ["schedule_id", "tenant_id"]
         indexes = [
@@ -176,6 +179,7 @@ class ScheduleTriggerLog(models.Model):
     purge_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
+        verbose_name = "decision"
         default_permissions = ("view",)
         ordering = ["-triggered_at", "-id"]
         indexes = [

@@ -17,7 +17,7 @@ from scheduler.states import Audience, PauseScope, Status
 from scheduler.timetables.errors import TimetableError
 from tasks.admin import shapes
 
-SECOND = timedelta(seconds=1)
+SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 
 _STATUS = {
     Status.FIRED: "good",
@@ -68,8 +68,8 @@ def in_zone(value: datetime | None, zone: ZoneInfo) -> SafeString:
 def distance(value: datetime, now: datetime) -> str:
     """``in 4m``, ``3s ago``."""
     length = abs(value - now)
-    length -= length % SECOND if length >= SECOND else timedelta(0)
-    return f"in {shapes.span(length)}" if value >= now else f"{shapes.span(length)} ago"
+    told = shapes.span(length) if length >= MINUTE else f"{length // SECOND}s"
+    return f"in {told}" if value >= now else f"{told} ago"
 
 
 def sentence(schedule: Schedule) -> str:

@@ -198,6 +198,10 @@ class ScheduleForm(forms.Form):
             field = {"when": kind if kind in self.fields else "kind", "app_id": "job"}.get(
                 fault.field, fault.field
             )
+            if fault.field == "when" and field in self.fields and field != "kind":
+                sample = self.fields[field].widget.attrs.get("placeholder", "")
+                self.add_error(field, f"It is missing: say when it runs. Write e.g. {sample}".strip())
+                continue
             if fault.field == "params" and not self.may_see:
                 said = "The stored params do not fit this job type. Somebody who may see params has to edit them."
                 self.add_error(None, said)
@@ -210,6 +214,8 @@ class ScheduleForm(forms.Form):
         found = []
         for title, closed, names in _GROUPS:
             fields = [self[name] for name in names if name in self.fields]
+            if not fields:
+                continue
             wrong = any(field.errors for field in fields)
             found.append((title, closed and not wrong and not any(_given(f) for f in fields), fields))
         return found

@@ -122,7 +122,7 @@ class ScheduleAdmin(BulkPauses, Editing, Verbs, Backfilling, SchedulePage, Recor
         return format_html(
             '<span class="jp-what">{}</span>{}',
             schedule.id,
-            format_html(' <small class="jp-dim">{}</small>', schedule.description)
+            format_html(' <small class="jp-dim jp-line">{}</small>', schedule.description)
             if schedule.description
             else "",
         )
