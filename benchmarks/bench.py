@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
-from benchmarks.errors import reason_of
+from benchmarks.errors import NotYet, reason_of
 from benchmarks.results import Metric, Row
 from benchmarks.session import Session, session
 from benchmarks.sizes import Sizes
@@ -15,6 +15,9 @@ from benchmarks.stage import Stage
 from benchmarks.systems.base import System
 
 Measure = Callable[[Session], Mapping[str, float]]
+
+TRIES = 3
+"""Of what raises NotYet."""
 
 
 @dataclass(slots=True)
@@ -67,8 +70,7 @@ class Bench:
                     continue
                 began = time.monotonic()
                 try:
-                    with session(self.stage, system) as opened:
-                        measured = measure(opened)
+                    measured = self._try(system, measure)
                 except Exception as error:
                     figures.why[system.name] = reason_of(error)
                     self.say(f"{title}: {system.name}: not measured: {figures.why[system.name]}")
@@ -80,3 +82,13 @@ class Bench:
                     slow.add(system.name)
                 self.say(f"{title}: round {n + 1} of {self.rounds}: {system.name}: {shown} ({took:.0f} s)")
         return figures
+
+    def _try(self, system: System, measure: Measure) -> Mapping[str, float]:
+        for _ in range(TRIES - 1):
+            try:
+                with session(self.stage, system) as opened:
+                    return measure(opened)
+            except NotYet as reason:
+                self.say(f"{system.name}: once more: {reason}")
+        with session(self.stage, system) as opened:
+            return measure(opened)
