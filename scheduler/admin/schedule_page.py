@@ -135,7 +135,7 @@ def _slot(slot: queries.Slot, zone: ZoneInfo, now: datetime) -> dict[str, Any]:
         "at": looks.in_zone(slot.planned_at, zone),
         "iso": slot.planned_at.isoformat(),
         "distance": looks.distance(slot.planned_at, now),
-        "due": looks.in_zone(slot.due_at, zone) if slot.due_at != slot.planned_at else "",
+        "due": f"{slot.due_at.astimezone(zone):%H:%M:%S}" if slot.due_at != slot.planned_at else "",
         "skipped": slot.skipped,
     }
 
