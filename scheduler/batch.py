@@ -16,7 +16,7 @@ from jobsplatform.kernel.errors import ParamsInvalid, ParamsTooLarge, PlatformEr
 from jobsplatform.kernel.instants import text
 from scheduler import after_end, definition, edits, failures, faults, halts, planning, steps, tickets
 from scheduler.decisions import Cursor, Decision, Fire, Plan
-from scheduler.models import Schedule
+from scheduler.models import Schedule, ScheduleState
 from scheduler.policies import Policies
 from scheduler.rules import EDITED_OUTSIDE
 from scheduler.slots import Slot
@@ -123,7 +123,7 @@ class Batch:
         known = halts.read(
             {item.schedule.pk for item in items},
             {state.tenant_id for state in self.states},
-            min(state.last_planned_at for state in self.states),
+            min((state.last_planned_at for state in self.states), default=self.now),
             self.now,
         )
         ahead = log.ahead(
@@ -157,6 +157,10 @@ class Batch:
         if edited := sorted(pk for pk, schedule in found.items() if schedule.outside):
             edits.adopt(edited, self.now)
             found |= rows.in_bulk(edited)
+            # The edit may have taken away tenants that were planned for.
+            kept = ScheduleState.objects.filter(schedule_id__in=edited).values_list("id", flat=True)
+            gone = {state.id for state in self.states if state.schedule_id in edited}.difference(kept)
+            self.states = [state for state in self.states if state.id not in gone]
         return found
 
     def _plan_one(self, item: Item) -> None:

@@ -9,7 +9,7 @@ from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.models import Min
 
 from jobsplatform.kernel.models import Tenant
-from scheduler import definition
+from scheduler import definition, faults
 from scheduler.models import Schedule, ScheduleState, ScheduleTriggerLog
 from scheduler.rules import RULE
 from scheduler.states import ORIGIN_AUTO, Audience, TriggerType
@@ -28,6 +28,9 @@ def ensure(schedule: Schedule, now: datetime) -> int:
     A new cursor stands at ``now``: slots before it are not missed. Only the one slot of a ``date`` counts all the
     same when it has passed already; what becomes of it is the misfire policy's matter.
     """
+    if schedule.audience == Audience.NAMED and not isinstance(schedule.tenants, list):
+        faults.note({schedule.pk: f"tenants: expected a list of ids, got {schedule.tenants!r}."[:200]}, now)
+        return 0
     have = set(ScheduleState.objects.filter(schedule=schedule).values_list("tenant_id", flat=True))
     wanted = _audience(schedule)
     stale = have - wanted

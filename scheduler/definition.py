@@ -181,6 +181,10 @@ def policies_of(schedule: Schedule) -> Policies:
 
     Raises TimetableError for a corrupt row.
     """
+    if schedule.audience == Audience.NAMED and not isinstance(schedule.tenants, list):
+        raise TimetableError(
+            "TENANTS", "tenants", "", f"expected a list of ids, got {shown(schedule.tenants)}."
+        )
     settings = config.get().scheduler
     max_runs, limit = timetables.limits(schedule.trigger_config)
     try:
@@ -191,13 +195,26 @@ def policies_of(schedule: Schedule) -> Policies:
         ) from None
     return Policies(
         misfire=misfire,
-        grace=_length(schedule.misfire_grace_seconds, settings.misfire_grace_seconds),
+        grace=_length(schedule, "misfire_grace_seconds", settings.misfire_grace_seconds),
         misfire_limit=limit or settings.misfire_limit,
-        catch_up_window=_length(schedule.catch_up_window_seconds, settings.catch_up_window_seconds),
+        catch_up_window=_length(schedule, "catch_up_window_seconds", settings.catch_up_window_seconds),
         catch_up_max=schedule.catch_up_max,
         max_runs=max_runs,
     )
 
 
-def _length(value: float | None, default: float) -> timedelta:
-    return timedelta(seconds=default if value is None else value)
+def _length(schedule: Schedule, name: str, default: float) -> timedelta:
+    value = getattr(schedule, name)
+    try:
+        length = timedelta(seconds=default if value is None else value)
+    except (OverflowError, TypeError, ValueError):
+        length = timedelta(-1)
+    if length < timedelta(0):
+        raise TimetableError(
+            "CONFIG_NUMBER",
+            name,
+            str(value),
+            f"{shown(value)} is no length of time.",
+            "Write seconds, at least 0.",
+        )
+    return length

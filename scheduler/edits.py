@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import logging
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import F
 
 from jobsplatform.kernel import events
 from jobsplatform.kernel.db import retry_deadlocks
-from scheduler import cursors
+from scheduler import cursors, faults
 from scheduler.events import ScheduleChanged
 from scheduler.models import Schedule, ScheduleState
 from scheduler.rules import EDITED_OUTSIDE, RULE
+
+logger = logging.getLogger("jobsplatform.scheduler")
 
 BATCH = 200
 OUTSIDE = "outside"
@@ -28,10 +31,27 @@ def adopt_all(now: datetime, batch: int = BATCH) -> int:
     while ids := list(
         Schedule.objects.filter(EDITED_OUTSIDE).order_by("id").values_list("pk", flat=True)[:batch]
     ):
-        adopted += _adopt(ids, now)
+        adopted += _adopt_each(ids, now)
         if len(ids) < batch:
             break
     return adopted
+
+
+def _adopt_each(ids: Sequence[str], now: datetime) -> int:
+    """As ``_adopt``; a row that cannot be taken up is told, left out until it is changed again, and stops no other."""
+    try:
+        return _adopt(ids, now)
+    except (InterfaceError, OperationalError):
+        raise  # of the database, not of a row
+    except Exception as error:
+        if len(ids) > 1:
+            middle = len(ids) // 2
+            return _adopt_each(ids[:middle], now) + _adopt_each(ids[middle:], now)
+        logger.error("schedule %s was edited outside and cannot be read", ids[0], exc_info=error)
+        with transaction.atomic():
+            cursors.applied(ids)
+            faults.note({ids[0]: faults.shown(error)}, now)
+        return 0
 
 
 @retry_deadlocks

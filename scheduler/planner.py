@@ -10,7 +10,7 @@ import logging
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import DataError, InterfaceError, OperationalError, transaction
 from django.db.models import QuerySet
 
 from jobsplatform.kernel import config
@@ -33,6 +33,9 @@ SHORTLY = timedelta(milliseconds=50)
 
 Only = tuple[str, str | None]
 """A schedule, for one tenant, or (None) for all it plans for."""
+
+UNREADABLE = (DataError, ValueError, TypeError, RecursionError)
+"""What reading a row raises that somebody wrote by SQL."""
 
 _ROUNDS = 1000
 """Of a settling: more than a catch-up can have."""
@@ -133,6 +136,9 @@ def _guarded(rows: QuerySet[ScheduleState], now: datetime, hand: Hand, *, settle
     except (InterfaceError, OperationalError):
         raise  # of the database, not of a row
     except Exception as error:
+        if not picked and isinstance(error, UNREADABLE):
+            # A row that cannot even be read: it is looked for by the keys alone.
+            picked += rows.values_list("pk", "schedule_id")
         if not picked:
             raise
         return _bisected(picked, error, now, hand, settle)
@@ -161,7 +167,7 @@ def _alone(
     except (InterfaceError, OperationalError):
         raise
     except Moved:
-        return Done(more=not settle)  # somebody else is at it
+        return Done()  # somebody else is at it; it is looked at again shortly
     except Exception as again:
         logger.error("schedule %s cannot be planned and is parked", schedule_id, exc_info=again)
         return Done(checked=1, faults={schedule_id: faults.park(state_id, schedule_id, again, now)})

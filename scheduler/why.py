@@ -79,6 +79,7 @@ class _Question:
     @cached_property
     def timetable(self) -> Timetable | None:
         try:
+            definition.policies_of(self._known)  # a row with a policy that cannot be is faulty all the same
             return definition.timetable_of(self._known, self.tenant_id)
         except TimetableError as error:
             self._broken = str(error)

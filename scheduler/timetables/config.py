@@ -155,6 +155,7 @@ def normalise(trigger_type: str, config: Mapping[str, Any], timezone: str) -> di
 
 def limits(config: Mapping[str, Any]) -> tuple[int | None, int | None]:
     """``max_runs`` and ``misfire_limit``, None where it names none. Raises TimetableError."""
+    _checked(config)
     return _whole(config, "max_runs", 1, 10**9), _whole(config, "misfire_limit", 1, 1000)
 
 
@@ -169,12 +170,16 @@ def _kind(trigger_type: str) -> TriggerType:
         ) from None  # fmt: skip
 
 
-def _given(kind: TriggerType, config: Mapping[str, Any]) -> dict[str, Any]:
+def _checked(config: object) -> None:
     if not isinstance(config, Mapping):
         raise TimetableError(
             "CONFIG_TYPE", "trigger_config", str(config)[:40], "it is no mapping of names to values.",
             'Write e.g. {"cron": "30 2 * * *"}.',
         )  # fmt: skip
+
+
+def _given(kind: TriggerType, config: Mapping[str, Any]) -> dict[str, Any]:
+    _checked(config)
     known = [*KEYS[kind], *COMMON]
     for name in config:
         if name not in known:
