@@ -97,11 +97,12 @@ class Broker:
 
 
 def wait(session: Session, count: int, done: Callable[[], int], deadline: float) -> None:
-    """Until so many are done. Raises NotMeasured at ``deadline`` (Unix time)."""
+    """Until so many are done, looked at seldom: the figure is read from the commits. Raises NotMeasured at
+    ``deadline`` (Unix time)."""
     began = time.time()
     while (there := done()) < count:
         _look(session, began, deadline, there, count)
-        time.sleep(0.05)
+        time.sleep(0.1)
 
 
 def _look(session: Session, began: float, deadline: float, there: int, count: int) -> None:
