@@ -22,6 +22,14 @@ from tasks import registry
 HOST = "(host)"
 
 
+def exactly(rows: QuerySet[Any], **column: str | None) -> QuerySet[Any]:
+    """Rows with this value; all without one, and none for what no database can hold."""
+    ((name, value),) = column.items()
+    if not value:
+        return rows
+    return rows.none() if "\x00" in value else rows.filter(**{name: value})
+
+
 class StateFilter(DropdownFilter):
     """Archived schedules are shown when they are asked for."""
 
@@ -77,7 +85,7 @@ class TypeFilter(DropdownFilter):
         if not self.value():
             return queryset
         app_id, _, job_type = self.value().rpartition(":")
-        return queryset.filter(job_type=job_type, app_id=app_id)
+        return exactly(queryset, job_type=job_type).filter(app_id=app_id.replace("\x00", ""))
 
 
 class KindFilter(DropdownFilter):
@@ -88,7 +96,7 @@ class KindFilter(DropdownFilter):
         return [(kind, kind) for kind in TriggerType]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Schedule]) -> QuerySet[Schedule]:
-        return queryset.filter(trigger_type=self.value()) if self.value() else queryset
+        return exactly(queryset, trigger_type=self.value())
 
 
 class SourceFilter(DropdownFilter):
@@ -99,7 +107,7 @@ class SourceFilter(DropdownFilter):
         return [("code", "declared in code"), ("admin", "made by people")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Schedule]) -> QuerySet[Schedule]:
-        return queryset.filter(source=self.value()) if self.value() else queryset
+        return exactly(queryset, source=self.value())
 
 
 class TenantFilter(TextFilter):
@@ -111,7 +119,7 @@ class TenantFilter(TextFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Schedule]) -> QuerySet[Schedule]:
         if not self.value():
             return queryset
-        own = ScheduleState.objects.filter(schedule_id=OuterRef("pk"), tenant_id=self.value())
+        own = exactly(ScheduleState.objects.filter(schedule_id=OuterRef("pk")), tenant_id=self.value())
         return queryset.filter(Exists(own))
 
 
@@ -123,7 +131,7 @@ class ScheduleFilter(TextFilter):
     parameter_name = "schedule"
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        return queryset.filter(schedule_id=self.value()) if self.value() else queryset
+        return exactly(queryset, schedule_id=self.value())
 
 
 class LogTenantFilter(TextFilter):
@@ -131,7 +139,7 @@ class LogTenantFilter(TextFilter):
     parameter_name = "tenant"
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        return queryset.filter(tenant_id=self.value()) if self.value() else queryset
+        return exactly(queryset, tenant_id=self.value())
 
 
 class StatusFilter(DropdownFilter):

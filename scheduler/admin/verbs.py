@@ -36,9 +36,10 @@ TENANTS_OFFERED = 500
 
 def found(object_id: str) -> Schedule:
     """The schedule of an address. Raises Http404."""
-    row = Schedule.objects.filter(id=unquote(object_id)).first()
+    name = unquote(object_id)
+    row = None if "\x00" in name else Schedule.objects.filter(id=name).first()
     if row is None:
-        raise Http404(f"No schedule {unquote(object_id)[:200]!r}.")
+        raise Http404(f"No schedule {name[:200]!r}.")
     return row
 
 
@@ -229,7 +230,7 @@ def add_pause_error(form: forms.Form, error: PlatformError) -> None:
 
 def _slot_of(request: HttpRequest) -> dict[str, Any]:
     """Which slot, and of which tenant. Raises InvalidInput by way of ``control`` for what is none."""
-    given: dict[str, Any] = {"tenant_id": request.POST.get("tenant", "")}
+    given: dict[str, Any] = {"tenant_id": _tenant(request)}
     text = request.POST.get("planned_at", "")
     if text:
         try:
@@ -247,7 +248,12 @@ def _on_one(request: HttpRequest, object_id: str, act: Callable[[Schedule], str]
         (messages.warning if told.startswith("Nothing") else messages.success)(request, told)
     except PlatformError as error:
         refuse(request, error)
-    return HttpResponseRedirect(schedule_url(row.id, request.POST.get("tenant", "")))
+    return HttpResponseRedirect(schedule_url(row.id, _tenant(request)))
+
+
+def _tenant(request: HttpRequest) -> str:
+    """Of which tenant; what no database can hold is shown as what it is not."""
+    return request.POST.get("tenant", "").replace("\x00", "�")
 
 
 def _tell_run(request: HttpRequest, result: ScheduleTriggerResult) -> None:

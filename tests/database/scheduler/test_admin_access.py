@@ -189,7 +189,10 @@ def test_a_list_cannot_be_filtered_by_what_it_does_not_show(rows: dict[str, Any]
 
 def test_a_schedule_that_is_not_there(rows: dict[str, Any]) -> None:
     client = logged_in(*ALL_VIEWS, *ALL_VERBS)
-    assert client.get(address("change", "nobody")).status_code == 302
+    for name in ("nobody", "a\x00b"):
+        assert client.get(address("change", name)).status_code == 302
+    for verb in ("skip", "unskip"):
+        assert client.post(address(verb), {"tenant": "a\x00b"}).status_code == 302
     for verb in VERBS:
         assert client.post(address(verb, "nobody")).status_code == 404, verb
         assert client.get(address(verb, "a\x00b")).status_code in {404, 405}, verb

@@ -122,7 +122,8 @@ def test_queries_do_not_grow_with_the_rows_and_params_are_not_read(
         ({"type": "tests.work"}, {"a", "b", "c"}), ({"type": "tests.other"}, set()),
         ({"tenant": "acme"}, {"c"}), ({"tenant": "acm"}, set()), ({"state": "no such"}, {"a", "b", "c"}),
         ({"q": "B "}, {"a", "b"}), ({"q": "monthly b"}, {"a"}), ({"q": "%"}, set()), ({"q": "x" * 5000}, set()),
-        ({"q": "' OR 1=1 --"}, set()),
+        ({"q": "' OR 1=1 --"}, set()), ({"tenant": "a\x00"}, set()), ({"type": "a\x00:b\x00"}, set()),
+        ({"kind": "\x00"}, set()), ({"source": "\x00"}, set()),
     ],
 )  # fmt: skip
 def test_filters_and_search(viewer: Client, query: dict[str, str], expected: set[str]) -> None:
