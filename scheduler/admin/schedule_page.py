@@ -65,6 +65,9 @@ class SchedulePage:
             "states_url": list_url("schedulestate", q=record.id),
             "decisions": [decision(entry, zone, now) for entry in shown.decisions],
             "log_url": list_url("scheduletriggerlog", schedule=record.id),
+            "history_url": verb_url(record.id, "history")
+            if request.user.has_perm("kernel.view_auditevent")
+            else "",
             "changes": clock_changes(record, zone, now),
             "backfills": [_backfill(row) for row in shown.backfills],
             "params": shapes.pretty(_params(record, may_see)),
