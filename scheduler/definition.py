@@ -101,7 +101,7 @@ def _timetable(spec: ScheduleSpec, schedule_id: str) -> Mapping[str, Any]:
         timetables.build(kind, stored, spec.timezone, schedule_id=schedule_id)
     except TimetableError as error:
         raise _Refused(_fault_of(error, when)) from None
-    except (TypeError, OverflowError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         # A value of a type that nobody expects in this place.
         raise _Refused(
             Fault(when, "WHEN", f"cannot be read ({error}).", "", shown(getattr(spec, when)))

@@ -18,6 +18,7 @@ from tasks.requests import attempts, read_priority, text
 from tasks.spec import MAX_APP, JobHandler, choice_of, length_of, queue_of, whole
 
 MAX_TENANTS = 10_000
+LONGEST_MESSAGE = 500
 SHORTEST_GRACE = 1
 """Seconds. A slot is looked at up to a second after it is due: less would miss slots at random."""
 
@@ -35,12 +36,19 @@ class Reading:
             self.columns[column] = read()
         except (ConfigError, InvalidInput) as error:
             message = error.message.removeprefix(f"{field}: ")
+            if len(message) > LONGEST_MESSAGE:
+                message = message[:LONGEST_MESSAGE] + "…"
             self.faults.append(Fault(field, code, message, read=shown(value)))
+        except ValueError:  # a whole number of so many digits that it cannot even be told
+            self.faults.append(Fault(field, code, "cannot be read.", read=shown(value)))
 
 
 def shown(value: object) -> str:
     """What was read, short enough to be told."""
-    return value[:200] if isinstance(value, str) else repr(value)[:200]
+    try:
+        return value[:200] if isinstance(value, str) else repr(value)[:200]
+    except ValueError:  # a whole number of thousands of digits
+        return "a number too large to be shown"
 
 
 def read_fields(spec: ScheduleSpec) -> Reading:
@@ -219,4 +227,6 @@ def _named(tenants: Any) -> list[str]:
             f"tenants: expected 1 to {MAX_TENANTS} ids of tenants, none of them empty; leave tenants out for one "
             "run for the whole host."
         )
+    if "*" in names:
+        raise InvalidInput("tenants: '*' in a list is no tenant. Write '*' alone for every one of them.")
     return sorted(names)
