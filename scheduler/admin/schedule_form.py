@@ -242,6 +242,8 @@ def _given(field: forms.BoundField) -> bool:
 
 def fault_text(fault: Fault) -> str:
     """What is wrong, what was read, and what to write instead."""
+    if fault.code == "MISFIRE_MISSING":  # the choices stand above it
+        return "Say what becomes of slots that were missed: no choice suits every schedule."
     read = f" Read: {fault.read!r}." if fault.read and fault.read not in fault.message else ""
     message = fault.message[:1].upper() + fault.message[1:]
     return f"{message}{read} {fault.suggestion}".strip()

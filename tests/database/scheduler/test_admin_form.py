@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -12,7 +13,7 @@ from django.utils import timezone
 from jobsplatform.kernel import clock
 from jobsplatform.kernel.models import AuditEvent, Tenant
 from jobsplatform.testing.platform import HandPlatform
-from scheduler import definition
+from scheduler import definition, planner
 from scheduler.admin.schedule_form import ScheduleForm, initial_of
 from scheduler.models import Pause, Schedule, ScheduleState, ScheduleTriggerLog
 from scheduler.spec import ScheduleSpec
@@ -132,7 +133,7 @@ def test_disabled_begins_paused(ann: Client) -> None:
         ({"timezone": "Mars/Base"}, "timezone", "no time zone"),
         ({"timezone": "../../etc/passwd"}, "timezone", "no time zone"), ({"timezone": ""}, "timezone", "missing"),
         ({"timezone": "x" * 10_000}, "timezone", "characters"), ({"job": "tests.wrok"}, "job", "tests.work"),
-        ({"job": ""}, "job", ""), ({"misfire": ""}, "misfire", "run_once"), ({"params": "{"}, "params", "no JSON"),
+        ({"job": ""}, "job", ""), ({"misfire": ""}, "misfire", "missed"), ({"params": "{"}, "params", "no JSON"),
         ({"params": '{"n": "x"}'}, "params", "n"), ({"params": '{"secrte": "x"}'}, "params", "secret"),
         ({"id": ""}, "id", "needs a name"), ({"id": " a "}, "id", "spaces"), ({"id": "x" * 201}, "id", "200"),
         ({"id": "x" * 5000}, "id", "200"), ({"id": "a\nb"}, "id", ""), ({"max_runs": "many"}, "max_runs", "many"),
@@ -317,3 +318,25 @@ def test_one_instant_is_shown_alike_everywhere(ann: Client, settings: Any) -> No
     assert "2026-12-03 17:20:57" in listed and "CET" in listed
     assert "2026-12-03T17:20:57+01:00" in form
     assert "2026-12-03 17:20:57" in shown and row.trigger_config["at"] == "2026-12-03T16:20:57Z"
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("trigger_config", '["x"]'), ("trigger_config", "null"), ("trigger_config", '{"cron": 5, "start": [1]}'),
+     ("trigger_config", '"?"'), ("trigger_config", '{"every": {"a": 1}}'), ("tenants", '{"a": 1}'), ("params", "[1]"),
+     ("params", "null"), ("timezone", "Asia/Nowhere"), ("job_type", "nobody.declares"), ("trigger_config", "{}")],
+)  # fmt: skip
+def test_a_row_that_was_spoilt_by_sql_is_shown_and_mended(ann: Client, column: str, value: str) -> None:
+    create(cron="0 2 * * *")
+    with connection.cursor() as cursor:
+        cursor.execute(f"UPDATE scheduler_schedule SET {column} = %s WHERE id = 's'", [value])
+    planner.edited_outside(clock.now())
+    for verb in ("change", "edit", "run", "pause", "backfill"):
+        assert ann.get(address(verb)).status_code == 200, verb
+    assert ann.get(reverse("admin:scheduler_schedule_changelist")).status_code == 200
+    good = {"job": "tests.work", "kind": "cron", "cron": "0 3 * * *", "timezone": "UTC", "misfire": "skip",
+            "tenants": "", "params": "{}", "revision": str(Schedule.objects.get().revision)}  # fmt: skip
+    mended = ann.post(address("edit"), good, follow=True)
+    assert messages_of(mended) == ["Saved."], errors(mended)
+    row = Schedule.objects.get()
+    assert (row.trigger_config, row.fault, row.params) == ({"cron": "0 3 * * *"}, "", {})
