@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ import pytest
 from django.db import connection
 from django_celery_beat.models import ClockedSchedule, IntervalSchedule, PeriodicTask
 
+from chaos import storm
 from jobsplatform.kernel import clock
 from scheduler import export_rows
 from scheduler.models import ScheduleState, ScheduleTriggerLog
@@ -77,21 +79,22 @@ def nothing_left(db: None, own_redis: RedisServer) -> Iterator[None]:
 def test_every_slot_is_decided_once_while_beats_and_workers_die(
     start_beat: Callable[..., Beat], start_worker: Callable[..., Worker], own_redis: RedisServer
 ) -> None:
-    seed = random.randrange(1_000_000)
+    seed = int(os.environ.get(storm.SEED) or random.randrange(1_000_000))
+    seconds = int(os.environ.get(storm.SECONDS) or 20)
     dice = random.Random(seed)
     beats = [start_beat(ready=False) for _ in range(3)]
     workers = [start_worker("-c", "2", "-n", f"storm{n}@host", ready=False) for n in range(2)]
     for process in (*beats, *workers):
         process.wait_ready()
     first = clock.now().replace(microsecond=0) + timedelta(seconds=5)
-    last = first + timedelta(seconds=19)
+    last = first + timedelta(seconds=seconds - 1)
     names = [f"storm-{n}" for n in range(100)]
     create_alike(
         names, every=1, start=first, end=last, misfire="catch_up_limited", misfire_limit=30, anchor=first
     )
     assert clock.now() < first, "the machine is too slow to make them in time"
     standing: list[Beat | Worker] = []
-    for second in range(1, 19):
+    for second in range(1, seconds - 1):
         at = first + timedelta(seconds=second)
         until(lambda at=at: clock.now() >= at)
         while standing:
@@ -117,7 +120,7 @@ def test_every_slot_is_decided_once_while_beats_and_workers_die(
             own_redis.start()
     while standing:
         standing.pop().send(signal.SIGCONT)
-    wanted = {(name, first + timedelta(seconds=n)) for name in names for n in range(20)}
+    wanted = {(name, first + timedelta(seconds=n)) for name in names for n in range(seconds)}
     log = ScheduleTriggerLog.objects.filter(schedule_id__in=names)
     states = ScheduleState.objects.filter(next_due_at__isnull=False)
     until(lambda: not states.exists(), 60)
