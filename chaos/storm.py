@@ -40,8 +40,8 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="./dev soak schedules",
-        description="100 schedules of one second on PostgreSQL and Redis, with 3 beats and 2 workers, while at random one "
-        "of them is killed or stopped and Redis is flushed or restarted: each slot one decision and one job.",
+        description="100 schedules of one second on PostgreSQL and Redis, with 3 beats and 2 workers, while at random "
+        "one of them is killed or stopped and Redis is flushed or restarted: each slot one decision and one job.",
     )
     parser.add_argument("--seconds", type=int, default=120, help="how long (default: 120)")
     parser.add_argument("--seed", type=int, help="of what is chosen at random (default: a new one)")
