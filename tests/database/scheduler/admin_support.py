@@ -33,7 +33,8 @@ ALL_VERBS = (
 )  # fmt: skip
 ODD_IDS = (
     "Überprüfung nachts", "夜間バックアップ", "🚀 nightly", "نسخ احتياطي",
-    "it's 100% \"sure\"", "a/b/c", "_5Fx_2F", "add", "x/pause", "?q=1&a=b#c", HOSTILE, "bulk", "-", "a+b;c=d", "x" * 200,
+    "it's 100% \"sure\"", "a/b/c", "_5Fx_2F", "add", "x/pause", "?q=1&a=b#c", HOSTILE, "bulk", "-", "a+b;c=d",
+    "x" * 200,
 )  # fmt: skip
 
 
