@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
-from scheduler.admin import backfills, celery_beat, cursors, log, pauses, schedules
+from importlib import import_module
 
-__all__ = ["backfills", "celery_beat", "cursors", "log", "pauses", "schedules"]
+from django.apps import apps
+
+from scheduler.admin import backfills, cursors, log, pauses, schedules
+
+__all__ = ["backfills", "cursors", "log", "pauses", "schedules"]
+
+if apps.is_installed("django_celery_beat"):  # a project of somebody's own may do without
+    import_module("scheduler.admin.celery_beat")
