@@ -15,7 +15,7 @@ from benchmarks.processes import ROOT
 from benchmarks.stage import Stage
 from benchmarks.systems.base import System
 
-_PACKAGES = (
+PACKAGES = (
     "Django",
     "celery",
     "kombu",
@@ -30,7 +30,9 @@ _PACKAGES = (
 _POSTGRES = ("fsync", "synchronous_commit", "full_page_writes", "shared_buffers", "max_connections")
 
 
-def describe(stage: Stage, systems: Iterable[System], rounds: int) -> list[str]:
+def describe(
+    stage: Stage, systems: Iterable[System], rounds: int, packages: Iterable[str] = PACKAGES
+) -> list[str]:
     """One line each: machine, code, servers, then how each system is set up."""
     client = stage.redis.client()
     redis = client.info("server")
@@ -44,7 +46,7 @@ def describe(stage: Stage, systems: Iterable[System], rounds: int) -> list[str]:
         f"PostgreSQL {stage.sql('postgres', 'SHOW server_version')} over a Unix socket: {settings}",
         f"{redis.get('server_name', 'redis').capitalize()} {redis.get('valkey_version', redis['redis_version'])} over "
         f"loopback: appendonly {append_only}",
-        "; ".join(f"{name} {_version(name)}" for name in _PACKAGES),
+        "; ".join(f"{name} {_version(name)}" for name in packages),
     ]
     # A name may stand for two ways of use, each with settings of its own.
     described = dict.fromkeys(f"{system.name}: {system.settings}" for system in systems)

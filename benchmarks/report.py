@@ -8,8 +8,9 @@ from pathlib import Path
 from benchmarks.results import Row
 from benchmarks.table import table
 
-BEGIN = "<!-- begin: measured by ./dev bench jobs -->"
-END = "<!-- end: measured by ./dev bench jobs -->"
+BEGIN = "<!-- begin: measured by ./dev bench {} -->"
+END = "<!-- end: measured by ./dev bench {} -->"
+"""The marks of a result, with what was measured in their gap."""
 
 
 class NoPlace(Exception):
@@ -21,18 +22,20 @@ def report(facts: Sequence[str], rows: Sequence[Row]) -> str:
     return "\n".join(f"- {fact}" for fact in facts) + "\n\n" + table(rows)
 
 
-def check(path: Path) -> None:
-    """Raises NoPlace unless the document has both marks, in their order."""
+def check(path: Path, what: str) -> None:
+    """Raises NoPlace unless the document has both marks of ``what``, in their order."""
+    begin, end = BEGIN.format(what), END.format(what)
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise NoPlace(f"cannot read {path}: {error}") from error
-    if text.count(BEGIN) != 1 or END not in text.partition(BEGIN)[2]:
-        raise NoPlace(f"{path} needs these two lines, the result goes between them: {BEGIN} and {END}")
+    if text.count(begin) != 1 or end not in text.partition(begin)[2]:
+        raise NoPlace(f"{path} needs these two lines, the result goes between them: {begin} and {end}")
 
 
-def write(path: Path, result: str) -> None:
-    """Put a result between the marks of the document, in place of the one before."""
-    before, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    path.write_text(f"{before}{BEGIN}\n\n{result}\n\n{END}{after}", encoding="utf-8")
+def write(path: Path, result: str, what: str) -> None:
+    """Put a result between the marks of ``what`` in the document, in place of the one before."""
+    begin, end = BEGIN.format(what), END.format(what)
+    before, _, rest = path.read_text(encoding="utf-8").partition(begin)
+    _, _, after = rest.partition(end)
+    path.write_text(f"{before}{begin}\n\n{result}\n\n{end}{after}", encoding="utf-8")

@@ -103,6 +103,7 @@ class Servers:
             "APPS": APP,
             "LOGS__FORMAT": "json",
             "TASKS__RESERVED_HIGH_PRIORITY_SLOTS": "0",
+            "SCHEDULER__MAINTENANCE": "false",
             ledger.FILE: str(self.ledger_path),
         }
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from chaos import storm
+from chaos.cron import soak as cron_soak
 from chaos.errors import CannotRun
 from chaos.flat import Samples, Trend
 from chaos.machine import describe
@@ -72,6 +74,10 @@ class Soak:
 
 def main(arguments: Sequence[str]) -> int:
     """The exit code: 0 all held and nothing grew, 1 not so, 2 wrong use, 3 something that it needs is missing."""
+    if arguments and arguments[0] == "cron":
+        return cron_soak.main(arguments[1:])
+    if arguments and arguments[0] == "schedules":
+        return storm.main(arguments[1:])
     options = _parser().parse_args(arguments)
     if not 0 < options.minutes <= 10_000:
         print(f"./dev soak: --minutes: expected more than 0, got {options.minutes:g}", file=sys.stderr)
@@ -152,7 +158,9 @@ def write(text: str) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="./dev soak", description="Strike faults at random for long; the result goes into docs/chaos.md."
+        prog="./dev soak",
+        description="Strike faults at random for long; the result goes into docs/chaos.md. "
+        "`./dev soak cron` compares cron expressions instead, `./dev soak schedules` storms at schedules.",
     )
     parser.add_argument("--minutes", type=float, default=MINUTES, help=f"how long (default: {MINUTES:g})")
     parser.add_argument("--seed", type=int, help="of what is chosen at random (default: a new one)")

@@ -9,6 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from scheduler.declare import schedule
+    from scheduler.states import Fold, Gap, Misfire, Overlap
     from tasks.context import Child, ChildResult, JobContext
     from tasks.control import cancel
     from tasks.filters import JobFilter
@@ -28,9 +30,13 @@ __all__ = [
     "Deferred",
     "Discard",
     "Fail",
+    "Fold",
+    "Gap",
     "JobContext",
     "JobFilter",
+    "Misfire",
     "Outcome",
+    "Overlap",
     "Pause",
     "Priority",
     "Retry",
@@ -39,6 +45,7 @@ __all__ = [
     "enqueue",
     "get_job",
     "job",
+    "schedule",
 ]
 
 _HOMES = {
@@ -48,9 +55,13 @@ _HOMES = {
     "Deferred": "tasks.outcomes",
     "Discard": "tasks.outcomes",
     "Fail": "tasks.outcomes",
+    "Fold": "scheduler.states",
+    "Gap": "scheduler.states",
     "JobContext": "tasks.context",
     "JobFilter": "tasks.filters",
+    "Misfire": "scheduler.states",
     "Outcome": "tasks.outcomes",
+    "Overlap": "scheduler.states",
     "Pause": "tasks.outcomes",
     "Priority": "tasks.states",
     "Retry": "tasks.outcomes",
@@ -59,6 +70,7 @@ _HOMES = {
     "enqueue": "tasks.submit",
     "get_job": "tasks.queries",
     "job": "tasks.handlers",
+    "schedule": "scheduler.declare",
 }
 
 

@@ -13,7 +13,8 @@ class JobsPlatformConfig(AppConfig):
     def ready(self) -> None:
         from jobsplatform import telemetry
         from jobsplatform.kernel import config
-        from jobsplatform.telemetry import lines
+        from jobsplatform.telemetry import lines, schedule_lines
 
         telemetry.configure_logging(config.get())
         lines.install()
+        schedule_lines.install()

@@ -26,10 +26,10 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "jobsplatform.settings")
 # Celery runs Django's checks and forgets what they say; the preflight runs them and says it.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
-TASK_MODULES = ("tasks.worker.task",)
-STEP = "tasks.worker.bootstep:WorkerStep"
+TASK_MODULES = ("tasks.worker.task", "scheduler.bridge")
+STEPS = ("tasks.worker.bootstep:WorkerStep", "scheduler.sweeper:SweepStep")
 PREFLIGHT = "tasks.worker.preflight:or_exit"
-RUN_TASK = "core.tasks.run"
+OWN_TASKS = ("core.tasks.run", "core.scheduler.trigger")
 
 KEEP_CONNECTIONS = 1_000_000_000
 """Celery's Django support closes the database connection round every task unless this many reuse it; jobs
@@ -95,7 +95,7 @@ def transport_options(broker_url: str) -> dict[str, Any]:
 
 def install(celery_app: Celery) -> Celery:
     """Make the workers of ``celery_app`` workers of the platform."""
-    celery_app.steps["worker"].add(STEP)
+    celery_app.steps["worker"].update(STEPS)
     return celery_app
 
 
@@ -132,5 +132,5 @@ def _freeze(**_: Any) -> None:
 @task_postrun.connect(weak=False)
 def _close_old(sender: Any = None, **_: Any) -> None:
     """Plain tasks get Django's rule: a connection that is too old or broken is closed."""
-    if getattr(sender, "name", "") != RUN_TASK:
+    if getattr(sender, "name", "") not in OWN_TASKS:
         close_old_connections()

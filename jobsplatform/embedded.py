@@ -1,6 +1,6 @@
-"""The local profile: web server and worker in one process, an in-memory broker and a pool of threads.
+"""The local profile: web server, worker and scheduler in one process, an in-memory broker and a pool of threads.
 
-The main thread serves the web; the worker lives in a thread of its own. Nothing else has to run. What a pool
+The main thread serves the web; worker and scheduler live in threads of their own. Nothing else has to run. What a pool
 of threads cannot do is said at the start: a handler that ignores its limit or its cancel cannot be killed.
 """
 
@@ -18,12 +18,14 @@ from celery.worker import WorkController
 from jobsplatform import web
 from jobsplatform.celery import app
 from jobsplatform.kernel import config
-from tasks.worker.drain import Bell
+from jobsplatform.kernel.bell import Bell
+from scheduler.providers import get_provider
 
 LAST_SECONDS = 1.5
 """After a second Ctrl-C, for handing back what runs."""
 
 JOIN_SECONDS = 3.0
+SCHEDULER_SECONDS = 4.5
 INTERRUPTED = 130
 
 
@@ -94,16 +96,46 @@ class WorkerThread:
         return not self.alive and not (self.crew and self.crew.abandoned.still_working())
 
 
+class SchedulerThread:
+    """The scheduler that SCHEDULER__PROVIDER names, and the thread it lives in. Raises InvalidInput when it cannot."""
+
+    def __init__(self) -> None:
+        self._bell = Bell()
+        self._provider = get_provider()
+        self._thread = threading.Thread(target=self._live, name="scheduler-service", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def _live(self) -> None:
+        self._provider.run(bell=self._bell, instance_id=f"local@{socket.gethostname()}")
+
+    def ask_to_end(self) -> None:
+        self._bell.ring()
+
+    def end(self) -> None:
+        """A round that hangs ends with the process."""
+        self._bell.ring()
+        if self._thread.ident is not None:
+            self._thread.join(SCHEDULER_SECONDS)
+
+
 class Platform:
-    """Web and worker in this process, until a signal ends them. Call ``run`` from the main thread."""
+    """Web, worker and scheduler in this process, until a signal ends them. Call ``run`` from the main thread."""
 
     def __init__(
-        self, listening: socket.socket | None, worker: WorkerThread | None, say: Callable[[str], None]
+        self,
+        listening: socket.socket | None,
+        worker: WorkerThread | None,
+        say: Callable[[str], None],
+        scheduler: SchedulerThread | None = None,
     ) -> None:
         self._listening = listening
         self._worker = worker
+        self._scheduler = scheduler
         self._say = say
         self._bell = Bell()
+        self._rung = threading.Event()
         self._server: web.WebServer | None = None
         self._asked = False
         self._failed = False
@@ -121,13 +153,18 @@ class Platform:
         if self._worker is not None:
             self._worker.on_end = self._worker_ended
             self._worker.start()
+        if self._scheduler is not None:
+            self._scheduler.start()
         if self._server is None:
-            return self._run_worker_only(on_ready)
+            return self._run_without_web(on_ready)
         self._server.serve_here(self._listening)
         return self._end()
 
-    def _run_worker_only(self, on_ready: Callable[[], None]) -> int:
-        assert self._worker is not None
+    def _run_without_web(self, on_ready: Callable[[], None]) -> int:
+        if self._worker is None:
+            on_ready()
+            self._rung.wait()
+            return self._end()
         self._worker.ready.wait()
         if self._worker.alive:
             on_ready()
@@ -139,6 +176,9 @@ class Platform:
         self._bell.wait(None)
         self._asked = True
         self._say("Stopping. Press Ctrl-C again to stop at once.")
+        self._rung.set()
+        if self._scheduler is not None:
+            self._scheduler.ask_to_end()
         if self._worker is not None:
             self._worker.ring()
         if self._server is not None:
@@ -160,6 +200,8 @@ class Platform:
 
     def _end(self) -> int:
         worker = self._worker
+        if self._scheduler is not None:
+            self._scheduler.end()
         if worker is None:
             return 0
         if not self._asked:

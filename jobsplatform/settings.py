@@ -31,11 +31,13 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "jobsplatform.kernel",
+    "django_celery_beat",
     "tasks",
+    "scheduler",
     *(
         app
         for app in dict.fromkeys(JOBSPLATFORM.apps)
-        if app not in ("jobsplatform.kernel", "tasks", "jobsplatform")
+        if app not in ("jobsplatform.kernel", "django_celery_beat", "tasks", "scheduler", "jobsplatform")
     ),
     # Last: its ready() sees what all others have registered.
     "jobsplatform",

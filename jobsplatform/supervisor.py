@@ -1,4 +1,4 @@
-"""With a REDIS_URL: a web process and a prefork worker as real processes, watched and restarted here."""
+"""With a REDIS_URL: a web process, a prefork worker and a scheduler as real processes, watched and restarted here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from celery.platforms import set_pdeathsig
 
 from jobsplatform import web
 from jobsplatform.kernel import clock, config
-from tasks.worker.drain import Bell
+from jobsplatform.kernel.bell import Bell
 
 LOOK_SECONDS = 0.2
 LONGEST_PAUSE = 30.0
@@ -30,6 +30,7 @@ class Child:
     command: Sequence[str]
     grace: float
     inherited: tuple[int, ...] = ()
+    speaks: bool = True  # its output, beside its log
     process: subprocess.Popen[bytes] | None = None
     started_at: float = 0.0
     pause: float = field(default=1.0)
@@ -40,6 +41,7 @@ class Child:
         self.process = subprocess.Popen(
             self.command,
             stdin=subprocess.DEVNULL,
+            stdout=None if self.speaks else subprocess.DEVNULL,
             # Ctrl-C in the terminal is for the parent, which ends its children in order.
             start_new_session=True,
             pass_fds=self.inherited,
@@ -127,3 +129,12 @@ def worker_child(concurrency: int) -> Child:
         "--without-heartbeat",
     ]
     return Child("worker", command, grace=config.get().tasks.shutdown_grace_seconds + KILL_SECONDS)
+
+
+def scheduler_child() -> Child:
+    """Whoever SCHEDULER__PROVIDER names: Celery's beat, or a process with our own loop or APScheduler."""
+    command = [sys.executable, "-m", "django", "scheduler", "--run"]
+    if config.get().scheduler.provider == "celery_beat":
+        command = [sys.executable, "-m", "celery", "-A", "jobsplatform", "--quiet", "beat"]
+        command += ["-S", "scheduler.beat:PlatformScheduler"]
+    return Child("scheduler", command, grace=KILL_SECONDS, speaks=False)

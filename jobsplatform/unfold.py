@@ -41,6 +41,27 @@ NAVIGATION: list[dict[str, Any]] = [
         ],
     },
     {
+        "title": "Schedules",
+        "items": [
+            _page("Schedules", "calendar_month", "scheduler.schedule"),
+            _page("Trigger log", "receipt_long", "scheduler.scheduletriggerlog"),
+            _page("Pauses", "motion_photos_paused", "scheduler.pause"),
+            _page("Backfills", "history", "scheduler.backfill"),
+            _page("Cursors", "line_start_circle", "scheduler.schedulestate"),
+        ],
+    },
+    {
+        "title": "Celery Beat",
+        "collapsible": True,
+        "items": [
+            _page("Periodic tasks", "event_repeat", "django_celery_beat.periodictask"),
+            _page("Crontabs", "calendar_clock", "django_celery_beat.crontabschedule"),
+            _page("Intervals", "timer", "django_celery_beat.intervalschedule"),
+            _page("Clocked", "alarm", "django_celery_beat.clockedschedule"),
+            _page("Solar", "sunny", "django_celery_beat.solarschedule"),
+        ],
+    },
+    {
         "title": "Platform",
         "items": [
             _page("Processes", "memory", "kernel.process"),
@@ -84,7 +105,13 @@ UNFOLD: dict[str, Any] = {
     "SITE_FAVICONS": [
         {"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("tasks/icon.svg")},
     ],
-    "STYLES": [lambda request: static("tasks/admin.css")],
-    "SCRIPTS": [lambda request: static("tasks/admin.js")],
+    "STYLES": [
+        lambda request: static("tasks/admin.css"),
+        lambda request: static("scheduler/admin.css"),
+    ],
+    "SCRIPTS": [
+        lambda request: static("tasks/admin.js"),
+        lambda request: static("scheduler/admin.js"),
+    ],
     "SIDEBAR": {"show_search": False, "show_all_applications": False, "navigation": NAVIGATION},
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -14,13 +13,23 @@ from jobsplatform.kernel import audit, clock, events
 from jobsplatform.kernel.audit import Actor
 from jobsplatform.kernel.db import after_commit, retry_deadlocks
 from jobsplatform.kernel.errors import IllegalMove, JobNotFound
-from tasks import dedupe, finish, followers, hints, idempotency, registry, submit, transitions
+from tasks import (
+    admission,
+    call_off,
+    dedupe,
+    finish,
+    followers,
+    hints,
+    idempotency,
+    queries,
+    submit,
+    transitions,
+)
 from tasks.events import CancelRequested, JobMoved
 from tasks.filters import JobFilter, read_id
 from tasks.models import Job
 from tasks.requests import JobRequest
-from tasks.retention import purge_after
-from tasks.states import ACTIVE, FINAL, CancelReason, Cause, Dedupe, Hold, Role, State
+from tasks.states import ACTIVE, DECIDED, FINAL, CancelReason, Dedupe, Hold, Role, State
 from tasks.switches import set_tenant_state, suspend, unsuspend
 
 __all__ = [
@@ -72,7 +81,7 @@ def cancel(
     now = now or clock.now()
     result = _cancel_one(job_id, reason, actor, now)
     children = (
-        sum(_cancel_one(c, reason, actor, now).how in _CHANGED for c in _descendants(result.job.id))
+        sum(_cancel_one(c, reason, actor, now).how in _CHANGED for c in queries.descendants(result.job.id))
         if cascade
         else 0
     )
@@ -80,16 +89,6 @@ def cancel(
 
 
 _CHANGED = ("cancelled", "requested")
-
-
-def _descendants(job_id: UUID) -> Iterator[UUID]:
-    """Active descendants, parents before their children."""
-    layer = [job_id]
-    while layer:
-        rows = Job.objects.filter(parent_id__in=layer)
-        layer = list(rows.order_by("id").values_list("id", flat=True))
-        active = set(rows.filter(state__in=sorted(ACTIVE)).values_list("id", flat=True))
-        yield from (job for job in layer if job in active)
 
 
 @retry_deadlocks
@@ -100,32 +99,10 @@ def _cancel_one(job_id: UUID | str, reason: CancelReason, actor: Actor, now: dat
     if job.state in FINAL:
         return CancelResult(job, "already_ended")
     if job.state == State.RUNNING:
-        how = "requested" if transitions.ask_to_stop(job.id, reason, now) else "already_requested"
-        if how == "requested":
-            events.emit(CancelRequested(job.id, job.handler_key, reason))
+        how = "requested" if call_off.ask_to_stop(job, reason, now) else "already_requested"
     else:
         how = "cancelled"
-        keep = purge_after(
-            job, State.CANCELLED, getattr(registry.find(job.app_id, job.job_type), "spec", None)
-        )
-        transitions.cancel(job.id, reason, now, purge_after=keep)
-        job.state, job.reason, job.cause = State.CANCELLED, str(reason), Cause.CANCELLED
-        job.cancel_reason = reason
-        followers.settle(job, now)
-        events.emit(
-            JobMoved(
-                job.id,
-                job.handler_key,
-                "cancel",
-                job.state,
-                job.lease,
-                job.queue,
-                str(reason),
-                job.cause,
-                job.worker_id,
-                job.parent_id,
-            )
-        )
+        call_off.cancel(job, reason, now)
         after_commit(lambda: finish.let_go(job, "cancel", now))
     if how in _CHANGED:
         audit.record(
@@ -265,6 +242,8 @@ def _retry_one(job_id: UUID, actor: Actor, now: datetime) -> Job:
     before, columns = job.state, dict[str, object]()
     if job.run_after is not None and job.run_after > now:  # cancelled before its time: it keeps it
         columns = {"due_at": job.run_after, "hold": Hold.LATER}
+    elif job.overlap in DECIDED:
+        columns = {"hold": Hold.OVERLAP}
     if job.dedupe_key:
         columns |= _rejoin(job)
     if not transitions.revive(job.id, now, **columns):
@@ -286,6 +265,7 @@ def _retry_one(job_id: UUID, actor: Actor, now: datetime) -> Job:
     )
     if columns.get("role") == Role.ALIAS:
         after_commit(lambda: followers.check(job.id, clock.now()))
+    after_commit(lambda: admission.admit([job.overlap_key], clock.now()))
     for child in _ended_with(job.id, before):
         if _locked(child).state in (State.FAILED, State.CANCELLED):  # somebody may just have retried it alone
             _retry_one(child, actor, now)

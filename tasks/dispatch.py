@@ -20,8 +20,9 @@ from django.db.models import QuerySet
 
 from jobsplatform.kernel import config, events
 from jobsplatform.kernel.db import retry_deadlocks
-from tasks import limits, packs, registry, suspensions, transitions
+from tasks import admission, latest_start, limits, packs, registry, suspensions, transitions
 from tasks.events import JobMoved
+from tasks.late import is_late
 from tasks.models import Job
 from tasks.picker import Picker
 from tasks.preempt import preempt_for
@@ -92,6 +93,7 @@ def round(worker: WorkerView, send: Send, now: datetime, together: Together = nu
     resent = resend_lost(worker, send, now) if look.late else 0
     waiting = look.claimable or due > 0
     choice = claim(worker, now) if waiting else Choice()
+    latest_start.end(choice.late, now)
     sent = _deliver_all(choice.won, send, now, together)
     more = due == _COME_DUE_BATCH or choice.parked > 0 or choice.picked >= settings.batch
     return RoundResult(sent, resent, more, waiting)
@@ -135,8 +137,11 @@ def come_due(now: datetime) -> int:
     if not rows.values_list("due_at")[:1]:
         return 0
     with transaction.atomic():
-        ids = list(rows.select_for_update(skip_locked=True).values_list("id", flat=True)[:_COME_DUE_BATCH])
-        return transitions.unhold(ids, Hold.LATER, now)
+        locked = rows.select_for_update(skip_locked=True).values_list("id", "overlap_key")
+        found = dict(locked[:_COME_DUE_BATCH])
+        due = transitions.unhold(found, Hold.LATER, now)
+    admission.admit(found.values(), now)
+    return due
 
 
 def resend_lost(worker: WorkerView, send: Send, now: datetime) -> int:
@@ -150,6 +155,9 @@ def resend_lost(worker: WorkerView, send: Send, now: datetime) -> int:
         return 0
     sent = 0
     for job in lost:
+        if is_late(job, now):
+            latest_start.end([job.id], now)
+            continue
         lease = transitions.resend(job.id, job.lease, now)
         if lease is not None:
             logger.warning("job %s was sent but did not start; sent again under lease %s", job.id, lease)
@@ -176,11 +184,13 @@ def hand_back_line(slot: UUID, now: datetime) -> int:
 
 @dataclass(slots=True)
 class Choice:
-    """What one claim decided. ``picked``: how many starts it gave; each may have taken others along."""
+    """What one claim decided. ``picked``: how many starts it gave; each may have taken others along. ``late``: jobs
+    that waited past their latest start, to be ended."""
 
     won: list[Claimed] = field(default_factory=list)
     picked: int = 0
     parked: int = 0
+    late: list[UUID] = field(default_factory=list)
 
 
 @retry_deadlocks
@@ -209,11 +219,13 @@ def claim(worker: WorkerView, now: datetime) -> Choice:
     # Where nothing can be placed only an urgent job matters: it may ask another to give way.
     reach = max(picker.free, 0) + sum(map(len, picker.lines.values()))
     found = sql.candidates([(g, _reach(g, reach, limited)) for g in groups])
-    jobs = _sound(found, gate, now)
+    late = [job.id for job in found if job.latest_start_at is not None and job.latest_start_at < now]
+    jobs = _sound([job for job in found if job.id not in late] if late else found, gate, now)
     picker.key_room = _key_room(jobs)
     picker.type_room |= _exclusive_room(jobs, picker.type_room, used.jobs)
     choice = _finish_round(worker, picker, picker.pick(jobs), now)
     choice.parked += len(found) - len(jobs)
+    choice.late = late
     return choice
 
 

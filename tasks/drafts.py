@@ -32,11 +32,12 @@ from tasks.requests import (
     instant,
     key_text,
     origin_of,
+    overlap_of,
     parent_of,
     read_priority,
     text,
 )
-from tasks.states import Hold, Role
+from tasks.states import DECIDED, Hold, Role
 
 KeyOf = Callable[[Mapping[str, Any]], str]
 
@@ -87,9 +88,12 @@ class Draft:
         return job
 
 
-def drafts(requests: Iterable[JobRequest], now: datetime) -> Iterator[Draft]:
-    """The jobs of ``requests``. Raises UnknownName, ParamsInvalid, InvalidInput, TenantForbidden."""
-    tenants: TenantStates = {}
+def drafts(
+    requests: Iterable[JobRequest], now: datetime, tenants: TenantStates | None = None
+) -> Iterator[Draft]:
+    """The jobs of ``requests``; ``tenants``: states that are known already. Raises UnknownName, ParamsInvalid,
+    InvalidInput, TenantForbidden."""
+    tenants = {} if tenants is None else tenants
     before: tuple[Any, ...] | None = None
     for request in requests:
         if not isinstance(request, JobRequest):
@@ -139,8 +143,12 @@ def _common(request: JobRequest, now: datetime, tenants: TenantStates) -> Common
     hold = gate_tenant(tenant_id, tenants)
     run_after = instant(request.run_after, "run_after")
     due_at = max(run_after, now) if run_after else now
+    overlap, overlap_key = overlap_of(request.overlap, request.overlap_key, request.parent_id)
+    latest_start_at = instant(request.latest_start_at, "latest_start_at")
     if hold is Hold.NONE and due_at > now:
         hold = Hold.LATER
+    elif hold is Hold.NONE and overlap in DECIDED:
+        hold = Hold.OVERLAP
     dedupe_key = "" if request.dedupe_key is None else key_text(request.dedupe_key, "dedupe_key")
     concurrency_key = request.concurrency_key
     columns = dict(
@@ -160,6 +168,10 @@ def _common(request: JobRequest, now: datetime, tenants: TenantStates) -> Common
         concurrency_key="" if concurrency_key is None else key_text(concurrency_key, "concurrency_key"),
         concurrency_limit=spec.concurrency_limit,
         exclusive=spec.exclusive,
+        overlap=overlap,
+        overlap_key=overlap_key,
+        latest_start_at=latest_start_at,
+        solo=latest_start_at is not None,  # each of a pack would have to be looked at before it begins
         dedupe_key=dedupe_key,
         dedupe=dedupe_mode(request.dedupe or spec.dedupe),
         role=Role.LEADER if dedupe_key else Role.NONE,

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 
 from jobsplatform.kernel import events
 from jobsplatform.kernel.db import after_commit, retry_deadlocks
-from tasks import followers, hints, registry, transitions, verdict
+from tasks import admission, followers, hints, registry, transitions, verdict
 from tasks.events import JobMoved, RunEnded
 from tasks.models import Job
 from tasks.retention import purge_after
@@ -121,6 +121,7 @@ def _after(parent: Job, move: str, error: str, now: datetime) -> None:
         if parent.parent_id is not None:
             grandparent = parent.parent_id
             after_commit(lambda: release(grandparent, now))
+        after_commit(lambda: admission.admit([parent.overlap_key], now))
     hints.wake()
 
 

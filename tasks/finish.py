@@ -17,7 +17,7 @@ from django.db import transaction
 from jobsplatform.kernel import config, events, processes
 from jobsplatform.kernel.db import after_commit, retry_deadlocks
 from jobsplatform.kernel.errors import InvalidInput
-from tasks import family, followers, hints, limits, registry, transitions, verdict
+from tasks import admission, family, followers, hints, limits, registry, transitions, verdict
 from tasks.events import CancelSeen, JobMoved, LeaseRejected, RunEnded
 from tasks.models import Job, JobAttempt
 from tasks.outcomes import Ending
@@ -217,4 +217,6 @@ def let_go(job: Job, move: str, now: datetime) -> None:
         family.release(job.id, now)
     if job.parent_id is not None:
         family.release(job.parent_id, now)
+    if job.overlap_key and BY_NAME[move].target in FINAL:
+        admission.admit([job.overlap_key], now)
     hints.wake()

@@ -149,7 +149,7 @@ def _let_go(ended: Sequence[Done]) -> None:
     """As ``finish.let_go``, once for all of them."""
     parents: dict[UUID, datetime] = {}
     for one in ended:
-        if one.job.concurrency_key or one.job.priority >= Priority.USER_ACTION:
+        if one.job.concurrency_key or one.job.overlap_key or one.job.priority >= Priority.USER_ACTION:
             finish.let_go(one.job, "complete", one.ended_at)
         elif one.job.parent_id is not None:
             parents[one.job.parent_id] = one.ended_at

@@ -14,22 +14,18 @@ from tasks import registry, transitions
 from tasks.events import JobMoved
 from tasks.models import Job
 from tasks.retention import purge_after
-from tasks.states import ACTIVE, FINAL, CancelReason, Hold, Role, State
+from tasks.states import ACTIVE, FINAL, NEVER_RAN, CancelReason, Hold, Role, State
 
 
 def settle(leader: Job, now: datetime) -> None:
     """The leader of a key has just ended (in this transaction): its aliases end with it, or one takes over.
 
-    An end by somebody's cancel is the leader's alone: its oldest live alias leads from here on. Any other end
-    is everybody's. Then the waiting successor, if any, leads.
+    An end by somebody's cancel, or because its time to start was wrong, is the leader's alone: its oldest live alias
+    leads from here on. Any other end is everybody's. Then the waiting successor, if any, leads.
     """
     if leader.role != Role.LEADER:
         return
-    by_cancel = leader.state == State.CANCELLED and leader.cancel_reason in (
-        CancelReason.USER,
-        CancelReason.SUPERSEDED,
-    )
-    if by_cancel and (heir := _oldest_alias(leader.id)) is not None:
+    if _ended_alone(leader) and (heir := _oldest_alias(leader.id)) is not None:
         transitions.promote(heir.id, now)
         transitions.rebind_aliases(leader.id, heir.id, now)
         _tell(heir, "promote", State.PENDING)
@@ -41,6 +37,12 @@ def settle(leader: Job, now: datetime) -> None:
         for alias in aliases:
             _tell(alias, "settle", leader.state, leader.reason, leader.cause)
     promote_successor(leader, now)
+
+
+def _ended_alone(leader: Job) -> bool:
+    return leader.state == State.CANCELLED and (
+        leader.cancel_reason in (CancelReason.USER, CancelReason.SUPERSEDED) or leader.reason in NEVER_RAN
+    )
 
 
 def _oldest_alias(leader_id: UUID) -> Job | None:
@@ -91,10 +93,7 @@ def check(job_id: UUID, now: datetime) -> bool:
 
 def settle_or_lead(leader: Job, alias: Job, now: datetime) -> None:
     """One alias of an ended leader: ends like it, or takes over when the leader was cancelled."""
-    if leader.state == State.CANCELLED and leader.cancel_reason in (
-        CancelReason.USER,
-        CancelReason.SUPERSEDED,
-    ):
+    if _ended_alone(leader):
         _lead(alias, now)
         return
     spec = getattr(registry.find(leader.app_id, leader.job_type), "spec", None)

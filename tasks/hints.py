@@ -59,16 +59,21 @@ def wake(worker_id: UUID | None = None) -> None:
 
 def wake_now(whom: str = EVERYBODY) -> None:
     """``wake`` for a caller that knows of no open transaction."""
-    global _publisher
     for callback in _listeners:
         callback()
+    publish(CHANNEL, whom)
+
+
+def publish(channel: str, whom: str) -> None:
+    """Send one hint over a channel, to other processes. Never raises; without Redis there are none to hear it."""
+    global _publisher
     url = config.get().redis_url
     if not url:
         return
     # A forked child must not write into its parent's connection, nor wait for a lock that nobody here holds.
     if _publisher is None or _publisher.owner != (os.getpid(), url):
         _publisher = Publisher(url)
-    _publisher.send(whom)
+    _publisher.send(whom, channel)
 
 
 _ended_at = float("-inf")
@@ -100,13 +105,13 @@ class Publisher:
         self._sending = threading.Lock()
         self._rests_until = 0.0
 
-    def send(self, whom: str) -> None:
+    def send(self, whom: str, channel: str = CHANNEL) -> None:
         """Send one hint. Never raises."""
         with self._sending:
             if clock.monotonic() < self._rests_until:
                 return
             try:
-                self._open().send_command("PUBLISH", CHANNEL, whom, check_health=False)
+                self._open().send_command("PUBLISH", channel, whom, check_health=False)
             except (redis.RedisError, OSError):
                 self._close()
                 self._rests_until = clock.monotonic() + REST_SECONDS
@@ -151,6 +156,7 @@ class Listener(Loop):
     """
 
     name = "hints"
+    channel = CHANNEL
 
     def __init__(self, callback: Callback, whoami: Callable[[], UUID | None] = lambda: None) -> None:
         super().__init__()
@@ -159,23 +165,30 @@ class Listener(Loop):
         self._pubsub: Any = None
 
     def start(self) -> None:
-        global _listeners
-        _listeners = (*_listeners, self._callback)
+        self._enlist()
         if config.get().redis_url:
             super().start()
 
     def stop(self, timeout: float | None = 10.0) -> bool:
-        global _listeners
-        _listeners = tuple(c for c in _listeners if c is not self._callback)
+        self._withdraw()
         ended = super().stop(timeout)
         self._forget()
         return ended
+
+    def _enlist(self) -> None:
+        """Hear the hints of this process, which take no way over Redis."""
+        global _listeners
+        _listeners = (*_listeners, self._callback)
+
+    def _withdraw(self) -> None:
+        global _listeners
+        _listeners = tuple(c for c in _listeners if c is not self._callback)
 
     def step(self) -> bool:
         if self._pubsub is None:
             client = _connect(config.get().redis_url, 5.0)
             pubsub = client.pubsub(ignore_subscribe_messages=True)
-            pubsub.subscribe(CHANNEL)
+            pubsub.subscribe(self.channel)
             self._pubsub = pubsub
             self._callback()
         message = self._pubsub.get_message(timeout=LISTEN_SECONDS)

@@ -14,6 +14,8 @@ from tasks.drafts import Draft
 from tasks.json_values import fingerprint
 from tasks.models import IdempotencyKey, Job
 from tasks.requests import key_text
+from tasks.sql import keys as sql
+from tasks.sql.keys import Claim, Place
 from tasks.states import ACTIVE
 
 KEEP = timedelta(days=30)
@@ -29,49 +31,54 @@ def take_back(like: Job, key: str) -> UUID | None:
     return None
 
 
-def claim(
-    made: Sequence[Draft], rows: Sequence[Job], keys: Mapping[int, str], now: datetime
-) -> dict[int, UUID]:
-    """Claim the keys for their rows; returns, by position, the jobs that older (or earlier) requests have made.
+def claim(made: Sequence[Draft], keys: Mapping[int, str], now: datetime) -> dict[int, UUID]:
+    """Claim the keys for their jobs; returns, by position, the jobs that older (or earlier) requests have made.
 
     Raises IdempotencyConflict when a key was used for another job type or other params.
     """
-    wanted: dict[tuple[str, str, str], int] = {}
-    prints = {}
+    places: dict[int, Place] = {}
+    prints: dict[int, str] = {}
+    wanted: dict[Place, int] = {}
     for n, given in keys.items():
         key = key_text(given, "idempotency_key")
         if not key:
             raise InvalidInput("idempotency_key: expected some text, got an empty one.")
-        sent = {name: rows[n].params[name] for name in made[n].sent if name in rows[n].params}
-        prints[n] = fingerprint(rows[n].job_type, sent)
-        wanted.setdefault((rows[n].tenant_id, rows[n].app_id, key), n)
-    fresh = [
-        IdempotencyKey(
-            tenant_id=tenant,
-            app_id=app,
-            key=key,
-            job_id=rows[n].id,
-            fingerprint=prints[n],
-            created_at=now,
-            expires_at=now + KEEP,
-        )
-        for (tenant, app, key), n in sorted(wanted.items())
-    ]
-    names = [row.key for row in fresh]
-    if not fresh:
+        draft, columns = made[n], made[n].common.columns
+        sent = {name: draft.params[name] for name in draft.sent if name in draft.params}
+        prints[n] = fingerprint(columns["job_type"], sent)
+        places[n] = (columns["tenant_id"], columns["app_id"], key)
+        wanted.setdefault(places[n], n)
+    if not wanted:
         return {}
-    IdempotencyKey.objects.filter(key__in=names, expires_at__lte=now).delete()
-    IdempotencyKey.objects.bulk_create(fresh, ignore_conflicts=True)
-    held = {(k.tenant_id, k.app_id, k.key): k for k in IdempotencyKey.objects.filter(key__in=names)}
+    # In one order, so that two bulk submits of the same keys never wait for each other in a circle.
+    claims = {place: (made[n].id, prints[n]) for place, n in sorted(wanted.items())}
+    held = {**claims, **_held(claims, now)}
     replayed = {}
-    for n, given in keys.items():
-        owner = held[rows[n].tenant_id, rows[n].app_id, key_text(given, "idempotency_key")]
-        if owner.fingerprint != prints[n]:
+    for n, place in places.items():
+        job_id, of_whom = held[place]
+        if of_whom != prints[n]:
             raise IdempotencyConflict(
-                f"Idempotency key {given!r} has made job {owner.job_id} from another type or other params; "
+                f"Idempotency key {keys[n]!r} has made job {job_id} from another type or other params; "
                 "use a new key for new work.",
-                job_id=str(owner.job_id),
+                job_id=str(job_id),
             )
-        if owner.job_id != rows[n].id:
-            replayed[n] = owner.job_id
+        if job_id != made[n].id:
+            replayed[n] = job_id
     return replayed
+
+
+def _held(claims: Mapping[Place, Claim], now: datetime) -> dict[Place, Claim]:
+    """Claim these keys; of those that were claimed before, by whom. A key whose time is over is claimed anew."""
+    taken = set(claims) - sql.claim(claims, now, now + KEEP)
+    if not taken:
+        return {}
+    names = sorted(key for _, _, key in taken)
+    IdempotencyKey.objects.filter(key__in=names, expires_at__lte=now).delete()
+    taken -= sql.claim({place: claims[place] for place in sorted(taken)}, now, now + KEEP)
+    rows = IdempotencyKey.objects.filter(key__in=names)
+    found = rows.values_list("tenant_id", "app_id", "key", "job_id", "fingerprint")
+    return {
+        (tenant, app, key): (owner, mark)
+        for tenant, app, key, owner, mark in found
+        if (tenant, app, key) in taken
+    }

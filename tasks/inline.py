@@ -16,9 +16,10 @@ from django.db import transaction
 from jobsplatform.kernel import clock, config, events, processes
 from jobsplatform.kernel.loop import Loop
 from jobsplatform.kernel.models import Process
-from tasks import limits, registry, reporter, run, suspensions, transitions
+from tasks import latest_start, limits, registry, reporter, run, suspensions, transitions
 from tasks.dispatch import type_limit
 from tasks.events import JobMoved, JobSubmitted
+from tasks.late import is_late
 from tasks.models import Job
 from tasks.states import Hold, State
 
@@ -84,8 +85,10 @@ def _after_move(event: JobMoved) -> None:
 
 def run_now(job_id: UUID) -> bool:
     """Claim and run one job here. False: it may not start now."""
-    lease = _claim(job_id, clock.now())
+    now = clock.now()
+    lease = _claim(job_id, now)
     if lease is None:
+        latest_start.end([job_id], now)
         return False
     return run.run(job_id, lease, can_kill=False, make_port=reporter.direct_port) is not None
 
@@ -93,7 +96,7 @@ def run_now(job_id: UUID) -> bool:
 @transaction.atomic
 def _claim(job_id: UUID, now: datetime) -> int | None:
     job = Job.objects.select_for_update().filter(id=job_id, state=State.PENDING, hold=Hold.NONE).first()
-    if job is None or job.due_at > now:
+    if job is None or job.due_at > now or is_late(job, now):
         return None
     key, limit = limits.key_of(job), type_limit(job.handler_key)
     names = [limits.type_lock(job.handler_key)] if limit is not None else []

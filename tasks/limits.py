@@ -1,8 +1,8 @@
 """How many may run at once: slots of a queue, ``max_concurrency`` of a type, the limit of a concurrency key.
 
 A count is exact because whoever gives out a start first takes the lock row of each domain it counts, in the
-order of their names, and then counts in a new statement. Lock names begin with ``1:`` (queue), ``2:`` (type)
-and ``3:`` (concurrency key), so that all three kinds are always taken in that order.
+order of their names, and then counts in a new statement. Lock names begin with ``1:`` (queue), ``2:`` (type),
+``3:`` (concurrency key) and ``4:`` (overlap key), so that all kinds are always taken in that order.
 """
 
 from __future__ import annotations
@@ -41,6 +41,10 @@ def type_lock(handler_key: str) -> str:
 
 def key_lock(key: Key) -> str:
     return "3:" + _APART.join(key)
+
+
+def overlap_lock(key: str) -> str:
+    return f"4:{key}"
 
 
 def key_of_lock(name: str) -> Key:

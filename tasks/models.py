@@ -10,7 +10,19 @@ from django.db.models.lookups import Exact, GreaterThanOrEqual, IsNull
 from jobsplatform.kernel.ids import uuid7
 from tasks.json_values import StoredJSON
 from tasks.sql.one_of import OneOf
-from tasks.states import ACTIVE, FINAL, IN_FLIGHT, CancelReason, Cause, Dedupe, Hold, Priority, Role, State
+from tasks.states import (
+    ACTIVE,
+    FINAL,
+    IN_FLIGHT,
+    CancelReason,
+    Cause,
+    Dedupe,
+    Hold,
+    Overlap,
+    Priority,
+    Role,
+    State,
+)
 
 _FINAL = sorted(FINAL)
 _ACTIVE = sorted(ACTIVE)
@@ -19,6 +31,7 @@ _CLAIMABLE = Q(state=State.PENDING, hold=Hold.NONE)
 
 NAME_LENGTH = 200
 KEY_LENGTH = 255
+OVERLAP_KEY_LENGTH = 320
 
 
 def _choices(enum: type) -> list[tuple[str, str]]:
@@ -72,6 +85,7 @@ class Job(models.Model):
     created_at = models.DateTimeField()
     run_after = models.DateTimeField(null=True, blank=True)  # as asked for
     due_at = models.DateTimeField()  # may start from here on: run_after, or the end of a backoff
+    latest_start_at = models.DateTimeField(null=True, blank=True)  # its first run begins by then, or never
     dispatched_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)  # start of the current or last run
     first_started_at = models.DateTimeField(null=True, blank=True)
@@ -83,6 +97,8 @@ class Job(models.Model):
     concurrency_key = models.CharField(max_length=KEY_LENGTH, blank=True, default="")
     concurrency_limit = models.IntegerField(default=1)  # of the key
     exclusive = models.BooleanField(default=False)
+    overlap = models.CharField(max_length=14, choices=_choices(Overlap), blank=True, default=Overlap.NONE)
+    overlap_key = models.CharField(max_length=OVERLAP_KEY_LENGTH, blank=True, default="")
     dedupe_key = models.CharField(max_length=KEY_LENGTH, blank=True, default="")
     dedupe = models.CharField(max_length=12, choices=_choices(Dedupe), default=Dedupe.ALIAS)
     role = models.CharField(max_length=10, choices=_choices(Role), blank=True, default=Role.NONE)
@@ -185,7 +201,30 @@ class Job(models.Model):
             models.Index("handler_key", "id", name="job_by_type"),
             models.Index("user_id", "id", name="job_by_user", condition=~Q(user_id="")),
             models.Index("schedule_id", "id", name="job_by_schedule", condition=~Q(schedule_id="")),
+            models.Index(
+                "schedule_id",
+                "tenant_id",
+                "finished_at",
+                "id",
+                name="job_schedule_ends",
+                condition=~Q(schedule_id=""),
+            ),
             models.Index("dedupe_key", "id", name="job_by_dedupe", condition=~Q(dedupe_key="")),
+            models.Index(
+                "overlap_key",
+                "hold",
+                "due_at",
+                "id",
+                name="job_overlap",
+                condition=~Q(overlap_key="") & Q(finished_at__isnull=True),
+            ),
+            models.Index(
+                "latest_start_at",
+                name="job_latest_start",
+                condition=Q(
+                    latest_start_at__isnull=False, first_started_at__isnull=True, finished_at__isnull=True
+                ),
+            ),
         ]
         constraints = [
             models.UniqueConstraint(
@@ -367,9 +406,10 @@ class Suspension(models.Model):
 
 
 class DispatchLock(models.Model):
-    """The lock row of a domain that is counted (queue, limited type, concurrency key), and its fairness count.
+    """The lock row of a domain that is counted (queue, limited type, concurrency key, overlap key), and its fairness
+    count.
 
-    Names are taken in ascending order: ``1:queue``, ``2:app:type``, ``3:tenant:app:key``.
+    Names are taken in ascending order: ``1:queue``, ``2:app:type``, ``3:tenant:app:key``, ``4:overlap key``.
     """
 
     name = models.CharField(primary_key=True, max_length=500)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db.models import Count, Min, QuerySet
@@ -14,7 +14,7 @@ from django.db.models.functions import Left
 from jobsplatform.kernel.errors import JobNotFound
 from tasks.filters import JobFilter, read_id
 from tasks.models import Job
-from tasks.states import ACTIVE, FINAL, CancelReason, Hold, Role, State
+from tasks.states import ACTIVE, FINAL, NEVER_RAN, CancelReason, Hold, Role, State
 
 BIG_COLUMNS = ("params", "data", "result", "checkpoint", "error")
 
@@ -97,6 +97,16 @@ def children_of(parent_id: UUID) -> QuerySet[Job]:
     return Job.objects.filter(parent_id=parent_id).order_by("id")
 
 
+def descendants(job_id: UUID) -> Iterator[UUID]:
+    """Active descendants, parents before their children."""
+    layer = [job_id]
+    while layer:
+        rows = Job.objects.filter(parent_id__in=layer)
+        layer = list(rows.order_by("id").values_list("id", flat=True))
+        active = set(rows.filter(state__in=sorted(ACTIVE)).values_list("id", flat=True))
+        yield from (job for job in layer if job in active)
+
+
 def counts_by_state() -> dict[str, int]:
     """How many jobs are in each active state, exactly; ended ones are not counted."""
     rows = Job.objects.filter(state__in=sorted(ACTIVE)).values_list("state").annotate(n=Count("*")).order_by()
@@ -147,3 +157,55 @@ def unfinished_of_type(app_id: str, job_type: str) -> Job | None:
     """The oldest job of this type that has not ended, for overlap rules."""
     rows = Job.objects.filter(handler_key=f"{app_id}:{job_type}", state__in=sorted(ACTIVE))
     return rows.order_by("id").first()
+
+
+def jobs_by_id(ids: Iterable[UUID]) -> dict[UUID, Job]:
+    """Those of these jobs that are there, without their large columns; ``error_start`` is the start of the error."""
+    wanted = set(ids)
+    if not wanted:
+        return {}
+    rows = Job.objects.filter(id__in=wanted).defer(*BIG_COLUMNS).annotate(error_start=Left("error", 200))
+    return {job.id: job for job in rows}
+
+
+def states_of(ids: Iterable[UUID]) -> dict[UUID, State]:
+    """The states of those of these jobs that are there."""
+    wanted = set(ids)
+    if not wanted:
+        return {}
+    return {
+        job_id: State(state) for job_id, state in Job.objects.filter(id__in=wanted).values_list("id", "state")
+    }
+
+
+def last_of_schedule(schedule_id: str, tenant_id: str) -> Job | None:
+    """The job of this schedule that came last: the newest unfinished one, else the one that ended last."""
+    rows = Job.objects.filter(schedule_id=schedule_id, tenant_id=tenant_id).exclude(schedule_id="")
+    # In the order of its index: by their ids alone the database would walk all that have ended.
+    unfinished = rows.filter(finished_at__isnull=True).order_by("-finished_at", "-id").first()
+    return unfinished or rows.filter(finished_at__isnull=False).order_by("-finished_at", "-id").first()
+
+
+class End(NamedTuple):
+    """How a job ended."""
+
+    id: UUID
+    state: str
+    cause: str
+    reason: str
+    finished_at: datetime
+
+
+def recent_ends(schedule_id: str, tenant_id: str, n: int) -> list[End]:
+    """The last ``n`` ends of a schedule's jobs, the latest first. Jobs that overlap or their latest start kept from
+    running are left out: nothing of them has ended well or badly."""
+    rows = Job.objects.filter(schedule_id=schedule_id, tenant_id=tenant_id, finished_at__isnull=False)
+    rows = rows.exclude(schedule_id="").exclude(state=State.CANCELLED, reason__in=NEVER_RAN)
+    found = rows.order_by("-finished_at", "-id").values_list("id", "state", "cause", "reason", "finished_at")
+    return [End(*row) for row in found[:n]]
+
+
+def unfinished_of_schedule(schedule_id: str, tenant_id: str) -> Job | None:
+    """The oldest job of this schedule that has not ended."""
+    rows = Job.objects.filter(schedule_id=schedule_id, tenant_id=tenant_id, finished_at__isnull=True)
+    return rows.exclude(schedule_id="").order_by("finished_at", "id").first()

@@ -13,8 +13,8 @@ from uuid import UUID
 from jobsplatform.kernel.errors import InvalidInput, TenantForbidden
 from jobsplatform.kernel.models import Tenant
 from tasks.json_values import shown
-from tasks.models import KEY_LENGTH
-from tasks.states import MAX_PRIORITY, Dedupe, Hold, Priority
+from tasks.models import KEY_LENGTH, OVERLAP_KEY_LENGTH
+from tasks.states import MAX_PRIORITY, Dedupe, Hold, Overlap, Priority
 
 _CONTROL = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 ORIGINS = ("live", "catch_up", "backfill", "manual")
@@ -25,7 +25,10 @@ class JobRequest:
     """The wish to have a job run. What is None is taken from the handler's declaration.
 
     ``run_after``: an aware instant. ``tick_interval_ms``: this is a live tick (0: a manual trigger) of an
-    exclusive type, to be skipped when an unfinished job of it exists.
+    exclusive type, to be skipped when an unfinished job of it exists; an ``overlap`` comes before that.
+    ``overlap``: what becomes of the job when it may start and another of its ``overlap_key`` is unfinished, one of
+    skip, buffer_one, buffer_all, cancel_other, allow. ``latest_start_at``: an aware instant; a job whose first run
+    has not begun by then is cancelled.
     """
 
     job_type: str
@@ -49,6 +52,9 @@ class JobRequest:
     window_start: datetime | None = None
     force: bool = False
     tick_interval_ms: int | None = None
+    overlap: str = ""
+    overlap_key: str = ""
+    latest_start_at: datetime | None = None
 
 
 def text(value: object, what: str, limit: int) -> str:
@@ -158,6 +164,21 @@ def dedupe_mode(value: str) -> Dedupe:
     if value not in list(Dedupe):
         raise InvalidInput(f"dedupe: expected one of {', '.join(Dedupe)}, got {shown(value)}.")
     return Dedupe(value)
+
+
+def overlap_of(value: str, key: str, parent_id: object) -> tuple[Overlap, str]:
+    """A policy and the key that it is about; neither goes without the other. Raises InvalidInput."""
+    if value == "" and key == "":
+        return Overlap.NONE, ""
+    known = [str(policy) for policy in Overlap if policy]
+    if value not in known:
+        raise InvalidInput(f"overlap: expected one of {', '.join(known)}, got {shown(value)}.")
+    name = unicodedata.normalize("NFC", text(key, "overlap_key", OVERLAP_KEY_LENGTH))
+    if not name:
+        raise InvalidInput("overlap_key: say which jobs must not overlap; overlap needs a key.")
+    if parent_id is not None:
+        raise InvalidInput("overlap: a child starts when its parent says so; give the policy to the parent.")
+    return Overlap(value), name
 
 
 def origin_of(value: str) -> str:

@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef
 
 from jobsplatform.kernel import events, processes
 from jobsplatform.kernel.models import Process, Tenant
-from tasks import dispatch, family, finish, followers, hints, limits, transitions
+from tasks import admission, dispatch, family, finish, followers, hints, latest_start, limits, transitions
 from tasks.events import JobMoved, WorkerLost
 from tasks.models import Job
 from tasks.outcomes import Ending
@@ -67,7 +67,7 @@ def sweep(now: datetime) -> int:
     )
     done += sum(followers.check(job, now) for job in followers.forgotten())
     done += followers.unhold_orphan_preempted(now) + limits.unpark_free_keys(now) + unhold_tenants(now)
-    done += dispatch.come_due(now)
+    done += dispatch.come_due(now) + latest_start.sweep(now) + admission.sweep(now)
     if done:
         hints.wake()
     return done

@@ -10,14 +10,25 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import InterfaceError, OperationalError, connection
 
 from jobsplatform.kernel import clock, config, context, events
 from jobsplatform.kernel.loop import wait_until
-from tasks import executor, family, finish, finish_many, followers, pace, registry, reporter, transitions
+from tasks import (
+    executor,
+    family,
+    finish,
+    finish_many,
+    followers,
+    latest_start,
+    pace,
+    registry,
+    reporter,
+    transitions,
+)
 from tasks.context import ChildResult, JobContext, RunPort
 from tasks.events import JobMoved, LeaseRejected, RunStarted
 from tasks.lazy_port import LazyPort
@@ -140,6 +151,9 @@ def begin(job_id: UUID, lease: int, worker_id: UUID | None = None) -> tuple[Job,
     now = clock.now()
     job = transitions.start(job_id, lease, now, worker_id=worker_id)
     if job is None:
+        if latest_start.end([job_id], now):
+            logger.info("job %s waited past its latest start: cancelled", job_id)
+            return None
         logger.debug(
             "no job waits to be started by the message for %s, lease %s; nothing done", job_id, lease
         )
@@ -198,7 +212,7 @@ def _context(job: Job) -> context.Context:
 def _job_context(job: Job, port: RunPort) -> JobContext:
     children = [
         ChildResult(c["child_key"], c["id"], State(c["state"]), c["result"], c["error"], c["data"])
-        for c in (family.results(job.id) if job.continuing else [])
+        for c in (_children(job) if job.continuing else [])
     ]
     assert job.first_started_at is not None
     return JobContext(
@@ -223,16 +237,21 @@ def _job_context(job: Job, port: RunPort) -> JobContext:
     )
 
 
+def _children(job: Job) -> list[dict[str, Any]]:
+    # The run has begun: a database that is away for a moment must not end it.
+    return persist(lambda: family.results(job.id), f"the read of the children of job {job.id}")
+
+
 def persist(write: Callable[[], T], what: str) -> T:
-    """What was done must not be lost because the database is away for a moment: try until it is back, or until the
-    worker gives up; the lease keeps a late writer harmless."""
+    """What was done, and what has begun, must not be lost because the database is away for a moment: try until it is
+    back, or until the worker gives up; the lease keeps a late writer harmless."""
     answers: list[T] = []
 
     def written() -> bool:
         try:
             answers.append(write())
         except (OperationalError, InterfaceError) as error:
-            logger.warning("%s cannot be written yet (%s); trying again", what, str(error).strip())
+            logger.warning("%s cannot be done yet (%s); trying again", what, str(error).strip())
             if not connection.in_atomic_block:
                 connection.close()
             return False

@@ -68,6 +68,30 @@ class Hold(StrEnum):
     ALIAS = "alias"  # its leader runs for it
     SUCCESSOR = "successor"  # waits for the leader of its key to end (keep_latest)
     PREEMPTED = "preempted"  # gave way; waits until its preemptor has started
+    OVERLAP = "overlap"  # another job of its overlap key is unfinished, or nobody has looked yet
+
+
+class Overlap(StrEnum):
+    """What becomes of a job that may start while another of its overlap key is unfinished."""
+
+    NONE = ""  # it has no overlap key
+    SKIP = "skip"  # it is cancelled
+    BUFFER_ONE = "buffer_one"  # it waits for the other to end, unless one waits already
+    BUFFER_ALL = "buffer_all"  # it waits, however many do
+    CANCEL_OTHER = (
+        "cancel_other"  # the other is asked to stop; the newest that waits starts when it has ended
+    )
+    ALLOW = "allow"  # it starts beside the other
+
+
+DECIDED = frozenset({Overlap.SKIP, Overlap.BUFFER_ONE, Overlap.BUFFER_ALL, Overlap.CANCEL_OTHER})
+"""Jobs of these policies are held until somebody has looked at the others of their key."""
+
+
+REASON_OVERLAP = "overlap"
+REASON_LATEST_START = "latest_start"
+NEVER_RAN = (REASON_OVERLAP, REASON_LATEST_START)
+"""Reasons of jobs that were cancelled because their time to start was wrong."""
 
 
 class Role(StrEnum):

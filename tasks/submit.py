@@ -17,13 +17,13 @@ from django.db import transaction
 
 from jobsplatform.kernel import clock, events
 from jobsplatform.kernel.db import after_commit
-from tasks import dedupe, hints, idempotency, limits, transitions
+from tasks import admission, dedupe, hints, idempotency, limits, transitions
 from tasks.drafts import Draft, drafts, drafts_of
 from tasks.events import JobSubmitted, TickSkipped
 from tasks.models import Job
-from tasks.requests import JobRequest
+from tasks.requests import JobRequest, TenantStates
 from tasks.sql.insert import insert
-from tasks.states import ACTIVE, Role
+from tasks.states import ACTIVE, Hold, Role
 
 _BATCH = 1000
 _MADE = frozenset({"created", "alias", "successor"})
@@ -51,10 +51,15 @@ def submit(request: JobRequest, now: datetime | None = None) -> SubmitResult:
     return submit_many([request], now)[0]
 
 
-def submit_many(requests: Iterable[JobRequest], now: datetime | None = None) -> list[SubmitResult]:
-    """Make many jobs in one transaction, all or none; the results come in the order of the requests."""
+def submit_many(
+    requests: Iterable[JobRequest], now: datetime | None = None, *, tenants: TenantStates | None = None
+) -> list[SubmitResult]:
+    """Make many jobs in one transaction, all or none; the results come in the order of the requests.
+
+    ``tenants``: states that the caller has read in this transaction; those of others are read one by one.
+    """
     now = now or clock.now()
-    return _submit(list(drafts(requests, now)), now)
+    return _submit(list(drafts(requests, now, tenants)), now)
 
 
 def submit_each(request: JobRequest, params: Iterable[Mapping[str, Any]]) -> list[SubmitResult]:
@@ -75,7 +80,7 @@ def _submit(made: Sequence[Draft], now: datetime) -> list[SubmitResult]:
 
 
 def _submit_keyed(made: Sequence[Draft], now: datetime) -> list[SubmitResult]:
-    rows = [draft.row() for draft in made]
+    rows = _Rows(made)
     results: dict[int, SubmitResult] = {}
     for n, busy in _busy_ticks(made, rows, now).items():
         results[n] = busy
@@ -84,28 +89,45 @@ def _submit_keyed(made: Sequence[Draft], now: datetime) -> list[SubmitResult]:
         for n, draft in enumerate(made)
         if (key := draft.common.request.idempotency_key) is not None and n not in results
     }
-    for n, job_id in idempotency.claim(made, rows, keyed, now).items():
+    for n, job_id in idempotency.claim(made, keyed, now).items():
         results[n] = SubmitResult(job_id, "replayed")
-    rest = [n for n in range(len(rows)) if n not in results]
-    children = [n for n in rest if rows[n].parent_id]
+    rest = [n for n in range(len(made)) if n not in results]
+    children = [n for n in rest if made[n].common.columns["parent_id"]]
     for n, twin in _insert_children([rows[n] for n in children]).items():
         results[children[n]] = SubmitResult(twin, "replayed")
-    deduped = [n for n in rest if n not in results and rows[n].dedupe_key and not rows[n].parent_id]
+    among = set(children)
+    deduped = [n for n in rest if n not in among and made[n].columns()["dedupe_key"]]
     # Sorted, so that two bulk submits of the same keys never wait for each other in a circle.
     for n in sorted(deduped, key=lambda n: dedupe.identity(rows[n])):
         status, leader = dedupe.insert(rows[n], now)
         results[n] = SubmitResult(rows[n].id, status, leader)
-    plain = [n for n in rest if n not in results and n not in children]
+    plain = [n for n in rest if n not in results and n not in among]
     insert([made[n] for n in plain])
-    return [results.get(n) or SubmitResult(row.id, "created") for n, row in enumerate(rows)]
+    return [results.get(n) or SubmitResult(draft.id, "created") for n, draft in enumerate(made)]
 
 
-def _busy_ticks(made: Sequence[Draft], rows: Sequence[Job], now: datetime) -> dict[int, SubmitResult]:
-    """Ticks of exclusive types that find an unfinished job: skipped, not queued."""
+class _Rows:
+    """The rows of drafts, each made when first asked for: most are stored without."""
+
+    def __init__(self, made: Sequence[Draft]) -> None:
+        self._made = made
+        self._rows: dict[int, Job] = {}
+
+    def __getitem__(self, n: int) -> Job:
+        if n not in self._rows:
+            self._rows[n] = self._made[n].row()
+        return self._rows[n]
+
+
+def _busy_ticks(made: Sequence[Draft], rows: _Rows, now: datetime) -> dict[int, SubmitResult]:
+    """Ticks of exclusive types that find an unfinished job: skipped, not queued. Where an overlap policy was asked
+    for, that decides."""
     ticks = {
         n: rows[n]
         for n, draft in enumerate(made)
-        if draft.common.request.tick_interval_ms is not None and rows[n].exclusive
+        if draft.common.request.tick_interval_ms is not None
+        and draft.common.columns["exclusive"]
+        and not draft.common.columns["overlap"]
     }
     if not ticks:
         return {}
@@ -167,6 +189,9 @@ def _tell(made: Sequence[Draft], results: Sequence[SubmitResult]) -> None:
             )
         hints.wake_now()
 
+    keys = {its["overlap_key"] for _, its, _ in fresh if its["hold"] is Hold.OVERLAP}
+    if keys:  # before others are told, so that they find what may start
+        after_commit(lambda: admission.admit(keys, clock.now()))
     after_commit(tell)
     for job_id, _, status in fresh:
         if status != "created":

@@ -12,7 +12,7 @@ from jobsplatform.kernel.audit import Actor
 from jobsplatform.kernel.db import retry_deadlocks
 from jobsplatform.kernel.errors import InvalidInput, UnknownName
 from jobsplatform.kernel.models import Process, Tenant
-from tasks import hints, limits, registry, transitions
+from tasks import admission, hints, limits, registry, transitions
 from tasks.events import CancelRequested, SuspensionChanged
 from tasks.models import DispatchLock, Job, Suspension
 from tasks.requests import instant, text
@@ -164,6 +164,7 @@ def set_tenant_state(tenant_id: str, state: str, *, actor: Actor, now: datetime 
     jobs = Job.objects.filter(tenant_id=tenant_id)
     if state == Tenant.State.ACTIVE:
         _in_batches(jobs.filter(state=State.PENDING, hold=Hold.TENANT), Hold.TENANT, now, back=True)
+        admission.sweep(now)
     else:
         for job in jobs.filter(state=State.DISPATCHED).order_by("id"):
             transitions.hand_back(job.id, job.lease, "tenant not active", now)

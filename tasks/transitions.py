@@ -17,16 +17,18 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Value, When
 
 from jobsplatform.kernel.db import pipelined
 from tasks.models import Job
 from tasks.sql import writes
-from tasks.states import ACTIVE, BY_NAME, INTERRUPTIONS, CancelReason, Cause, Hold, Role, State
+from tasks.states import ACTIVE, BY_NAME, DECIDED, INTERRUPTIONS, CancelReason, Cause, Hold, Role, State
 
 _UNASKED: dict[str, Any] = {"cancel_reason": CancelReason.NONE, "cancel_requested_at": None}
 _FREE: dict[str, Any] = {"worker_id": None, "pack": None, "slot": None, "deadline_at": None}
 _AGAIN: dict[str, Any] = {**_UNASKED, **_FREE, "dispatched_at": None}
+# Claimed once, a job was let through before, and occupies its overlap key until it ends.
+_TO_DECIDE = Q(lease=0, overlap__in=sorted(DECIDED))
 
 
 def _rows(move: str, job_id: UUID, lease: int | None) -> QuerySet[Job]:
@@ -362,6 +364,7 @@ def revive(job_id: UUID, now: datetime, **columns: Any) -> bool:
         "cause": Cause.NONE,
         "result": None,
         "continuing": False,
+        "latest_start_at": None,
     }
     return bool(
         _write("revive", _rows("revive", job_id, None), now, reason="retried by hand", **{**fresh, **columns})
@@ -391,15 +394,17 @@ def settle_aliases(leader: Job, now: datetime, purge_after: timedelta | None) ->
 
 
 def promote(job_id: UUID, now: datetime) -> bool:
-    """An alias or successor becomes the leader of its key; the old leader has left the key before."""
+    """An alias or successor becomes the leader of its key; the old leader has left the key before. It may start now,
+    as far as its key is concerned: it waits for its time, or for those that it must not overlap."""
     rows = Job.objects.filter(id=job_id, role__in=[Role.ALIAS, Role.SUCCESSOR], state=State.PENDING)
-    due = Hold.NONE
-    won = rows.update(
-        role=Role.LEADER, leader=None, hold=due, updated_at=now, revision=F("revision") + 1, reason=""
+    hold = Case(
+        When(due_at__gt=now, then=Value(Hold.LATER)),
+        When(_TO_DECIDE, then=Value(Hold.OVERLAP)),
+        default=Value(Hold.NONE),
     )
-    Job.objects.filter(
-        id=job_id, role=Role.LEADER, state=State.PENDING, hold=Hold.NONE, due_at__gt=now
-    ).update(hold=Hold.LATER)
+    won = rows.update(
+        role=Role.LEADER, leader=None, hold=hold, updated_at=now, revision=F("revision") + 1, reason=""
+    )
     return bool(won)
 
 
@@ -419,9 +424,15 @@ def hold(job_ids: Iterable[UUID], why: Hold, now: datetime) -> int:
 
 
 def unhold(job_ids: Iterable[UUID], why: Hold, now: datetime) -> int:
-    """Put rows held for ``why`` back; one whose time has not come goes to LATER."""
+    """Put rows held for ``why`` back. One whose time has not come goes to LATER, and one that nobody let through to
+    OVERLAP: the caller then has its key looked at, else the sweeper does."""
     ids = list(job_ids)
     rows = Job.objects.filter(id__in=ids, state=State.PENDING, hold=why)
-    later = rows.filter(due_at__gt=now).update(hold=Hold.LATER) if why is not Hold.LATER else 0
+    # A job is held for overlap once it is due, by the clock of whoever said so; another's may be behind.
+    timed = why not in (Hold.LATER, Hold.OVERLAP)
+    later = rows.filter(due_at__gt=now).update(hold=Hold.LATER) if timed else 0
     ready = rows.filter(due_at__lte=now) if why is Hold.LATER else rows
-    return later + ready.update(hold=Hold.NONE, preempted_by=None, updated_at=now, revision=F("revision") + 1)
+    back: Any = Hold.NONE
+    if why in (Hold.LATER, Hold.TENANT):
+        back = Case(When(_TO_DECIDE, then=Value(Hold.OVERLAP)), default=Value(Hold.NONE))
+    return later + ready.update(hold=back, preempted_by=None, updated_at=now, revision=F("revision") + 1)

@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Q
 
 from jobsplatform.kernel import config, processes
-from tasks import limits, registry, suspensions
+from tasks import admission, limits, registry, suspensions
 from tasks.models import Job, Suspension
 from tasks.output import iso
 from tasks.queries import children_summary
@@ -56,6 +56,8 @@ def _held(job: Job, now: datetime) -> str | None:
         return "It waits for the leader of its dedupe key to end, and will then run with the newest params."
     if job.hold == Hold.TENANT:
         return f"Its tenant {job.tenant_id!r} is not active."
+    if job.hold == Hold.OVERLAP:
+        return _overlapping(job)
     if job.hold == Hold.PREEMPTED:
         return f"It gave way to job {job.preempted_by} and waits until that one has started."
     if job.hold == Hold.LATER or job.due_at > now:
@@ -64,6 +66,13 @@ def _held(job: Job, now: datetime) -> str | None:
     if job.concurrency_key:
         return _key_busy(job)
     return None
+
+
+def _overlapping(job: Job) -> str:
+    busy = admission.occupants().filter(overlap_key=job.overlap_key)
+    first = busy.order_by("id").values_list("id", flat=True).first()
+    until = f"until job {first} has ended" if first else "for its turn"
+    return f"It waits {until}: the jobs of {job.overlap_key!r} must not overlap (policy {job.overlap})."
 
 
 def _key_busy(job: Job) -> str | None:

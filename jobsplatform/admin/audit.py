@@ -11,6 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from jobsplatform.kernel.models import AuditEvent
+from scheduler.admin.addresses import schedule_link
 from tasks.admin import shapes
 from tasks.admin.base import RecordAdmin
 
@@ -55,6 +56,8 @@ class AuditAdmin(RecordAdmin):
     def target(self, event: AuditEvent) -> SafeString | str:
         if event.target_type == "job":
             return shapes.job_link(event.target_id, f"job {event.target_id}")
+        if event.target_type == "schedule":
+            return schedule_link(event.target_id)
         return f"{event.target_type} {event.target_id}".strip()
 
     @admin.display(description="Outcome")

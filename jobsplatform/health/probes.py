@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import redis
@@ -11,22 +12,29 @@ from django.db.migrations.executor import MigrationExecutor
 
 from jobsplatform.kernel import clock, config, processes
 from jobsplatform.kernel.models import Process
+from scheduler import overdue
 
 BROKER_TIMEOUT = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One answer. ``detail`` may name hosts and is for whoever holds the health token."""
+    """One answer. ``detail`` may name hosts and is for whoever holds the health token; ``named`` are names of ours
+    (as on the page of numbers), for everybody where no token guards them."""
 
     name: str
     ok: bool
     told: str
     detail: str = ""
+    named: Mapping[str, Sequence[object]] = field(default_factory=dict)
 
-    def as_dict(self, *, open_details: bool) -> dict[str, object]:
+    def as_dict(self, *, open_details: bool, open_names: bool = False) -> dict[str, object]:
         facts: dict[str, object] = {"ok": self.ok, "status": self.told}
-        return {**facts, "detail": self.detail} if open_details and self.detail else facts
+        if open_details and self.detail:
+            facts["detail"] = self.detail
+        if open_names or open_details:
+            facts |= {name: list(values) for name, values in self.named.items() if values}
+        return facts
 
 
 def all_parts() -> list[Part]:
@@ -35,8 +43,11 @@ def all_parts() -> list[Part]:
     parts = [database_part, broker()]
     if not database_part.ok:
         unasked = "unknown: the database is away"
-        return [*parts, Part("migrations", False, unasked), Part("workers", False, unasked)]
-    return [*parts, migrations(), workers(clock.now())]
+        return [*parts, *(Part(name, False, unasked) for name in ("migrations", "workers", "schedules"))]
+    applied = migrations()
+    now = clock.now()
+    late = schedules(now) if applied.ok else Part("schedules", False, "unknown: migrations are missing")
+    return [*parts, applied, workers(now), late]
 
 
 def database() -> Part:
@@ -102,3 +113,16 @@ def workers(now: datetime) -> Part:
         return Part("workers", True, "not needed: jobs run where they are enqueued")
     found = processes.live(now, settings.tasks.lease_seconds).filter(role=Process.Role.WORKER).count()
     return Part("workers", found > 0, f"{found} alive" if found else "none alive: start a worker")
+
+
+def schedules(now: datetime) -> Part:
+    """Whether every slot is decided in time. Names the schedules that are late and, apart, those that are faulty."""
+    found = overdue.report(now)
+    told = f"{found.overdue_count} overdue: is a scheduler alive?" if found.overdue_count else "on time"
+    if found.faulty_count:
+        told += f"; {found.faulty_count} faulty"
+    named = {
+        "overdue": [one.name for one in found.overdue],
+        "faulty": [one.schedule_id for one in found.faulty],
+    }
+    return Part("schedules", not found.overdue_count, told, named=named)

@@ -26,7 +26,9 @@ def ready(request: HttpRequest) -> JsonResponse:
     """200 when everything that work needs is there, else 503; either way each part's answer."""
     parts = probes.all_parts()
     ok = all(part.ok for part in parts)
-    answers = {part.name: part.as_dict(open_details=_shows_token(request)) for part in parts}
+    shown = _shows_token(request)
+    names = shown or not config.get().health_token
+    answers = {part.name: part.as_dict(open_details=shown, open_names=names) for part in parts}
     response = JsonResponse({"ok": ok, **answers}, status=200 if ok else 503)
     # Being asked every few seconds while not ready is no error of ours: Django need not log each answer.
     response._has_been_logged = True

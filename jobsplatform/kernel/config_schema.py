@@ -78,8 +78,17 @@ class SchedulerConfig(Section):
     """``SCHEDULER__…``: who decides when."""
 
     provider: Literal["local", "celery_beat", "apscheduler"] = about("who ticks", "local")
-    idle_sleep_seconds: Seconds = about("wait of a round without due slots", 1)
+    idle_sleep_seconds: Seconds = about("longest wait of a scheduler between two looks for due slots", 1)
     lock_ttl_seconds: Seconds = about("how long a scheduler's lock outlives its holder", 30)
+    batch: Count = about("most schedules that are planned in one transaction", 500)
+    poll_seconds: Seconds = about("an edit by SQL or a bulk update is seen within this", 30)
+    sweep_after_seconds: Seconds = about("a worker plans by itself what is overdue this long", 5)
+    misfire_grace_seconds: Seconds = about("a slot this late is still on time", 8)
+    misfire_limit: Count = about("slots that one schedule catches up in a round", 3)
+    catch_up_window_seconds: Seconds = about("older slots are not caught up, they expire", 86_400)
+    overdue_seconds: Seconds = about("a slot undecided this long makes its schedule overdue", 60)
+    log_retention_days: Days = about("how long decisions about slots are kept", 30)
+    maintenance: bool = about("ship schedules that purge, archive, look for stuck work and report", True)
 
 
 class LogsConfig(Section):

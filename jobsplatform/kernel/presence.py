@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import socket
+from collections.abc import Callable
 from uuid import UUID
 
 from django.db import DatabaseError, connections
@@ -18,16 +19,22 @@ STOP_SECONDS = 2.0
 
 
 class Presence(Loop):
-    """Registers this process once the database answers, and again when it was declared lost."""
+    """Registers this process once the database answers, and again when it was declared lost.
 
-    def __init__(self, role: str) -> None:
+    ``works``: whether the process does what it is for; while it does not, it falls silent, for others to see.
+    """
+
+    def __init__(self, role: str, works: Callable[[], bool] = lambda: True) -> None:
         super().__init__()
         self.name = f"{role}-presence"
         self.process_id: UUID | None = None
         self._role = role
+        self._works = works
 
     def step(self) -> bool:
         clock.current().sync()
+        if not self._works():
+            return False
         now = clock.now()
         if self.process_id is None or not processes.beat(self.process_id, now):
             name = f"{self._role}@{socket.gethostname()}"

@@ -9,8 +9,9 @@ restart loses nothing.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import connection, transaction
 from django.db.models import Count, Min
@@ -21,7 +22,9 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from jobsplatform.kernel import clock, config
 from jobsplatform.kernel.models import Process
 from jobsplatform.models import Tally
+from jobsplatform.telemetry import schedule_metrics
 from jobsplatform.telemetry.totals import OTHER, Histogram, Run, Totals
+from scheduler.lateness import Lateness, lateness
 from tasks.models import Job, JobAttempt
 from tasks.states import ACTIVE, FINAL, IN_FLIGHT, Hold, State
 
@@ -78,6 +81,7 @@ def families(now: datetime) -> Iterator[Metric]:
     for name, value in Tally.objects.filter(name__startswith=REJECTED).values_list("name", "value"):
         rejected.add_metric([name.removeprefix(REJECTED)], value)
     yield rejected
+    yield from schedule_metrics.families(now)
 
 
 # -- counted ----------------------------------------------------------------------------------------
@@ -190,14 +194,32 @@ def _new_runs(after: int, now: datetime, limit: int) -> Iterator[tuple[int, Run]
         .order_by("id")
         .values_list(
             "id", "job__handler_key", "job__priority", "outcome", "started_at", "finished_at", "job__due_at",
-            "job__cancel_requested_at",
+            "job__cancel_requested_at", "job__origin", "job__planned_at", "job__created_at", "job__run_after",
+            "job__dispatched_at", "job__first_started_at",
         )[:limit]
     )  # fmt: skip
     for row in rows.iterator(chunk_size=2000):
+        attempt, key, priority, outcome, started, finished, due, cancelled, *slot = row
         # A finish time in the future is some clock's fault and must not hold up all that come after it.
-        if now - SETTLED < row[5] <= now + SETTLED:
+        if now - SETTLED < finished <= now + SETTLED:
             return
-        yield row[0], Run(row[1].lstrip(":"), *row[2:])
+        late = _slot_lateness(started, *slot)
+        yield attempt, Run(key.lstrip(":"), priority, outcome, started, finished, due, cancelled, late)
+
+
+def _slot_lateness(
+    started_at: datetime,
+    origin: str,
+    planned_at: datetime | None,
+    created_at: datetime,
+    run_after: datetime | None,
+    dispatched_at: datetime | None,
+    first_started_at: datetime | None,
+) -> Lateness | None:
+    """Of the first run of a live slot; those that were caught up or run by hand are late on purpose."""
+    if origin != "live" or planned_at is None or started_at != first_started_at:
+        return None
+    return lateness(planned_at, created_at, run_after, dispatched_at, first_started_at)
 
 
 def _runs(totals: Totals) -> Iterator[Metric]:
@@ -213,6 +235,13 @@ def _runs(totals: Totals) -> Iterator[Metric]:
     yield lost
     yield _histogram("jobsplatform_run_seconds", "How long runs took.", labels, totals.run)
     yield _histogram("jobsplatform_wait_seconds", "From due to start.", labels, totals.wait)
+    late = {(part,): histogram for part, histogram in totals.lateness.items()}
+    yield _histogram(
+        "jobsplatform_slot_lateness_seconds",
+        "From a live slot to the start of its job, by part.",
+        ["part"],
+        late,
+    )
     cancel = {(): totals.cancel}
     yield _histogram(
         "jobsplatform_cancel_latency_seconds", "From the request to the end of the run.", [], cancel
@@ -223,7 +252,7 @@ def _histogram(
     name: str,
     told: str,
     labels: list[str],
-    found: dict[tuple[str, str], Histogram] | dict[tuple[()], Histogram],
+    found: Mapping[Any, Histogram],
 ) -> Metric:
     family = HistogramMetricFamily(name, told, labels=labels)
     for key, histogram in found.items():

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from scheduler.lateness import Lateness
 from tasks.states import Priority
 
 # Upper bounds in seconds; the last one, infinity, is implied.
@@ -58,16 +59,19 @@ class Run:
     finished_at: datetime
     due_at: datetime
     cancel_requested_at: datetime | None = None
+    lateness: Lateness | None = None
 
 
 @dataclass(slots=True)
 class Totals:
-    """All of it. Labels are (job type, priority class), for ``ended`` also the move that ended the run."""
+    """All of it. Labels are (job type, priority class), for ``ended`` also the move that ended the run; of
+    ``lateness`` they are the parts of the way from a slot to the start of its job, and ``total``."""
 
     ended: dict[tuple[str, str, str], int] = field(default_factory=dict)
     run: dict[tuple[str, str], Histogram] = field(default_factory=dict)
     wait: dict[tuple[str, str], Histogram] = field(default_factory=dict)
     cancel: Histogram = field(default_factory=Histogram)
+    lateness: dict[str, Histogram] = field(default_factory=dict)
     types: set[str] = field(default_factory=set)
 
     def add(self, run: Run) -> None:
@@ -85,6 +89,9 @@ class Totals:
             _of(self.wait, labels).observe(waited)
         if run.outcome == "stop" and run.cancel_requested_at is not None:
             self.cancel.observe(max((run.finished_at - run.cancel_requested_at).total_seconds(), 0.0))
+        if run.lateness is not None and run.lateness.total is not None:
+            for part, seconds in (*run.lateness.parts(), ("total", run.lateness.total)):
+                self.lateness.setdefault(part, Histogram()).observe(max(seconds, 0.0))
 
     def lost(self) -> int:
         """Runs whose worker or process died."""
@@ -96,6 +103,7 @@ class Totals:
             "run": [[*key, h.counts, h.total] for key, h in self.run.items()],
             "wait": [[*key, h.counts, h.total] for key, h in self.wait.items()],
             "cancel": [self.cancel.counts, self.cancel.total],
+            "lateness": [[part, h.counts, h.total] for part, h in self.lateness.items()],
         }
 
     @classmethod
@@ -109,6 +117,9 @@ class Totals:
             for job_type, priority, counts, total in stored.get(name, ()):
                 if len(counts) == len(BOUNDS) + 1:
                     target[job_type, priority] = Histogram(list(counts), total)
+        for part, counts, total in stored.get("lateness", ()):
+            if len(counts) == len(BOUNDS) + 1:
+                totals.lateness[part] = Histogram(list(counts), total)
         counts, total = stored.get("cancel") or ((), 0.0)
         if len(counts) == len(BOUNDS) + 1:
             totals.cancel = Histogram(list(counts), total)

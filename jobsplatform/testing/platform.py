@@ -13,6 +13,7 @@ from jobsplatform.kernel.errors import UnknownName
 from jobsplatform.kernel.models import Process
 from jobsplatform.testing import assertions
 from jobsplatform.testing.crash import POINTS, CrashingPort, Killed, Point
+from jobsplatform.testing.schedules import Schedules
 from tasks import dispatch, finish, prune, queries, registry, reporter, rescue, run, submit
 from tasks.context import RunPort
 from tasks.dispatch import Claimed, WorkerView
@@ -141,7 +142,7 @@ class Worker:
         self._platform.workers.remove(self)
 
 
-class HandPlatform:
+class HandPlatform(Schedules):
     """The way of a job by calls: ``submit``, ``worker.dispatch``, ``worker.run``, ``advance``, ``sweep``,
     ``rescue``. ``events`` is everything that was told, in order."""
 

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from django.contrib import admin, messages
 from django.contrib.admin import helpers
+from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.http import (
     HttpRequest,
@@ -133,7 +134,8 @@ class RecordAdmin(ModelAdmin):
         """The page of one record: shown, never edited."""
         if request.method not in {"GET", "HEAD"}:
             raise PermissionDenied
-        record = self.get_object(request, object_id)
+        name = unquote(object_id)
+        record = None if "\x00" in name else self.get_object(request, name)
         if not self.has_view_permission(request, record):
             raise PermissionDenied
         if record is None:

@@ -29,6 +29,7 @@ class PlatformCommand(BaseCommand):
     quiet: bool = False
     program = "python manage.py"
     colours: bool | None = None
+    parser_class: type[Parser] = Parser
 
     def act(self, options: dict[str, Any]) -> int | None:
         """Do it; the exit code, None for 0. Errors of ``jobsplatform.kernel.errors`` may be raised."""
@@ -47,7 +48,7 @@ class PlatformCommand(BaseCommand):
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         """Django's parser with our words: one line, and the nearest known name."""
         kwargs.setdefault("formatter_class", DjangoHelpFormatter)
-        parser = Parser(
+        parser = self.parser_class(
             prog=f"{os.path.basename(prog_name)} {subcommand}",
             description=self.help or None,
             called_from_command_line=getattr(self, "_called_from_command_line", None),

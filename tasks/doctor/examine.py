@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from django.apps import apps
 from django.db import DatabaseError, InterfaceError
+from django.utils.module_loading import import_string
 
 from jobsplatform.kernel import clock
 from tasks.doctor.backlog import check_queues, check_suspensions
@@ -46,8 +48,15 @@ def examine() -> Iterator[Finding]:
         return
     clock.current().sync()
     now = clock.now()
-    for name, check in _ROWS:
+    for name, check in (*_ROWS, *_of_other_apps()):
         yield from _guarded(name, check, now)
+
+
+def _of_other_apps() -> Iterator[tuple[str, Check]]:
+    """An app names its checks in the attribute ``doctor_checks`` of its AppConfig: name and dotted path."""
+    for app in apps.get_app_configs():
+        for name, path in getattr(app, "doctor_checks", {}).items():
+            yield name, import_string(path)
 
 
 def _guarded(name: str, check: Check, now: datetime) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from jobsplatform.kernel.models import Process
+from tasks import admission
 from tasks.doctor.finding import Finding, fault, ok, some
 from tasks.models import Job
 from tasks.states import ACTIVE, IN_FLIGHT, Hold, Role, State
@@ -74,6 +75,16 @@ def _waiting_already(same: dict[str, OuterRef]) -> QuerySet[Job]:
     return _jobs.filter(state=State.PENDING, hold=Hold.NONE, **same)
 
 
+def _overlap_free(_: datetime) -> QuerySet[Job]:
+    occupant = admission.occupants().filter(overlap_key=OuterRef("overlap_key"))
+    return _jobs.filter(~Exists(occupant), state=State.PENDING, hold=Hold.OVERLAP)
+
+
+def _too_late(now: datetime) -> QuerySet[Job]:
+    late = {"latest_start_at__lt": now - GRACE, "first_started_at__isnull": True}
+    return _jobs.filter(finished_at__isnull=True, **late)
+
+
 def _overdue(now: datetime) -> QuerySet[Job]:
     return _jobs.filter(state=State.PENDING, hold=Hold.LATER, due_at__lt=now - GRACE)
 
@@ -90,6 +101,8 @@ RULES = (
     Rule("childless", "waiting for children, and none is open", _childless),
     Rule("parentless", "children of a parent that is gone", _parentless),
     Rule("key_free", "held back by a concurrency key that is free", _key_free),
+    Rule("overlap_free", "held back by an overlap key that is free", _overlap_free),
+    Rule("too_late", "past their latest start", _too_late),
     Rule("overdue", "held for later, and their time has come", _overdue),
     Rule("preempted", "gave way to a job that has started or is gone", _preemptor_gone),
 )

@@ -40,7 +40,7 @@ SELECT k, p FROM groups WHERE p IS NOT NULL LIMIT {_MAX_GROUPS}
 
 _COLUMNS = (
     "id, queue, handler_key, priority, due_at, concurrency_key, concurrency_limit, tenant_id, app_id, exclusive, "
-    "solo"
+    "solo, CASE WHEN first_started_at IS NULL THEN latest_start_at END"
 )
 _ONE_GROUP = f"""
 SELECT * FROM (
@@ -82,6 +82,7 @@ class Candidate:
     app_id: str
     exclusive: bool
     solo: bool
+    latest_start_at: datetime | None  # while it has not begun
 
     @property
     def group(self) -> Group:
@@ -100,6 +101,8 @@ def candidates(wanted: Sequence[tuple[Group, int]]) -> list[Candidate]:
         with prepared_cursor(connection) if len(part) == 1 else connection.cursor() as cursor:
             cursor.execute(" UNION ALL ".join([_ONE_GROUP] * len(part)), params)
             for job_id, queue, handler_key, priority, due_at, *rest in cursor.fetchall():
+                if rest[-1] is not None:
+                    rest[-1] = time_out(rest[-1])
                 found.append(
                     Candidate(uuid_out(job_id), queue, handler_key, priority, time_out(due_at), *rest)
                 )

@@ -34,7 +34,7 @@ STARTED = (
     "lease", "worker_id", "pack", "solo", "attempt", "failures", "max_attempts", "crashes", "losses", "cancel_reason",
     "cancel_requested_at", "preempted_by", "due_at", "created_at", "started_at", "first_started_at", "concurrency_key",
     "dedupe_key", "role", "parent_id", "continuing", "open_end", "user_id", "tenant_id", "request_id", "traceparent",
-    "planned_at", "window_start", "origin", "force", "spawned",
+    "planned_at", "window_start", "origin", "force", "spawned", "overlap_key",
 )  # fmt: skip
 _CLAIMED = (
     "id", "lease", "app_id", "job_type", "handler_key", "queue", "priority", "worker_id", "pack", "slot", "state",
@@ -164,13 +164,16 @@ def claim_along(first: Job, slot: UUID, pack: UUID | None, most: int, now: datet
 
 
 def start(job_id: UUID, lease: int, worker_id: UUID | None, now: datetime) -> Job | None:
-    """Start one run; the row as it is now, or None when its lease is not the one that waits to be started."""
+    """Start one run; the row as it is now, or None when its lease is not the one that waits to be started, or it is
+    past its latest start. (Jobs that have one are always by themselves: no other statement starts them.)"""
     mine = "AND worker_id = %s" if worker_id is not None else ""
     sql = f"""
         UPDATE tasks_job SET {_SET_STARTED}
-        WHERE id = %s AND state = 'dispatched' AND lease = %s {mine} RETURNING {", ".join(STARTED)}"""
+        WHERE id = %s AND state = 'dispatched' AND lease = %s
+            AND (latest_start_at IS NULL OR first_started_at IS NOT NULL OR latest_start_at >= %s) {mine}
+        RETURNING {", ".join(STARTED)}"""
     at = time_in(now)
-    values = [at, at, at, uuid_in(job_id), lease]
+    values = [at, at, at, uuid_in(job_id), lease, at]
     found = _jobs(sql, [*values, uuid_in(worker_id)] if mine else values, STARTED, prepared=True)
     return found[0] if found else None
 

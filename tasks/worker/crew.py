@@ -12,6 +12,7 @@ import structlog
 from celery.worker import state
 
 from jobsplatform.kernel import clock, config
+from jobsplatform.kernel.bell import Bell
 from jobsplatform.kernel.loop import Loop
 from tasks import reporter
 from tasks.heartbeat import Heartbeat, Trust
@@ -19,7 +20,7 @@ from tasks.hints import Listener
 from tasks.states import CancelReason
 from tasks.worker import inflight
 from tasks.worker.dispatcher import Dispatcher
-from tasks.worker.drain import Bell, Drain
+from tasks.worker.drain import Drain
 from tasks.worker.file_watch import FileWatch, watched_file
 from tasks.worker.incarnation import DIRECT_PREFIX, Incarnation, direct_queue
 from tasks.worker.inflight import Abandoned, RunKey

@@ -106,7 +106,7 @@ def test_without_a_lease_check_an_end_is_written_under_the_lease_of_the_row(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     written: list[Completed] = []
-    monkeypatch.setattr(planted.writes, "complete", lambda runs, *_: written.extend(runs))
+    monkeypatch.setattr(planted.writes, "complete", lambda runs, *_: lambda: written.extend(runs))
     monkeypatch.setattr(planted.writes, "complete_and_start", lambda run, *_: written.append(run))
     monkeypatch.setattr(planted, "leases_of", lambda ids: dict.fromkeys(ids, 2))
     planted.no_lease_check()

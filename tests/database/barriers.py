@@ -36,6 +36,9 @@ class Gate:
         def blocked() -> bool:
             with connection.cursor() as cursor:
                 cursor.execute(
+                    "SELECT pg_stat_clear_snapshot()"
+                )  # else a transaction sees who was there at first
+                cursor.execute(
                     "SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))"
                 )
                 return cursor.fetchone()[0] > 0

@@ -18,6 +18,7 @@ from jobsplatform.kernel.models import AuditEvent
 from jobsplatform.testing.factory import make_job
 from jobsplatform.testing.platform import HandPlatform
 from tasks.builtin import caches
+from tasks.builtin.maintenance import archive_file
 from tasks.builtin.maintenance import archive_logs as archive_module
 from tasks.builtin.maintenance import clear_sessions as sessions_module
 from tasks.builtin.maintenance.archive_logs import archive_logs
@@ -108,7 +109,7 @@ def test_an_archive_that_cannot_be_written_removes_nothing(
     def full(_: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(archive_module, "_settle", full)
+    monkeypatch.setattr(archive_file, "_settle", full)
     job_id = jobs.submit(archive_logs, max_attempts=1)
     jobs.drain()
     assert jobs.state(job_id) is State.FAILED and "No space left" in jobs.job(job_id).error
@@ -237,6 +238,7 @@ def test_a_report_of_nothing(jobs: HandPlatform) -> None:
         "files.scan_folder",
         "http.call",
         "maintenance.archive_logs",
+        "maintenance.archive_slots",
         "maintenance.clear_sessions",
         "maintenance.clear_temp",
         "maintenance.find_stuck",

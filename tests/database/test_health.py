@@ -38,7 +38,7 @@ def test_ready_when_everything_is_there() -> None:
     processes.register("worker", name="w", now=clock.now())
     status, parts = ready()
     assert status == 200 and parts.pop("ok") is True
-    assert set(parts) == {"database", "broker", "migrations", "workers"}
+    assert set(parts) == {"database", "broker", "migrations", "workers", "schedules"}
     assert all(part["ok"] for part in parts.values())
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
+from uuid import UUID
 
 import pytest
+from django.db import OperationalError
 
 from jobsplatform.testing.platform import ACTOR, HandPlatform
-from tasks import control, queries, run
+from tasks import control, family, queries, run
 from tasks.context import Child, JobContext
 from tasks.handlers import FunctionHandler, job
 from tasks.models import Job
@@ -98,6 +101,22 @@ def test_the_continuation_sees_the_childrens_results(jobs: HandPlatform, totalli
     done = jobs.job(job_id)
     assert (done.state, done.result) == (State.COMPLETED, {"sum": 14, "failed": 0})
     assert list(done.attempts.values_list("outcome", flat=True)) == ["wait", "complete"]
+
+
+def test_a_connection_that_breaks_as_the_continuation_begins_ends_no_run(
+    jobs: HandPlatform, totalling: FunctionHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, errors = family.results, [OperationalError("server closed the connection unexpectedly")]
+
+    def results(parent_id: UUID) -> list[dict[str, Any]]:
+        if errors:
+            raise errors.pop()
+        return real(parent_id)
+
+    monkeypatch.setattr(family, "results", results)
+    parent = jobs.perform(totalling, {"count": 2})
+    assert errors == []
+    assert (parent.state, parent.losses, parent.lease) == (State.COMPLETED, 0, 2)
 
 
 def test_the_continuation_runs_with_ignored_failures_too(

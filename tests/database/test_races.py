@@ -16,14 +16,15 @@ from jobsplatform.kernel import clock, processes
 from jobsplatform.kernel.audit import Actor
 from jobsplatform.kernel.errors import IllegalMove
 from jobsplatform.kernel.models import AuditEvent
-from tasks import control, dispatch, finish, queries, registry, run, submit
+from jobsplatform.testing.factory import make_job
+from tasks import admission, control, dispatch, finish, queries, registry, run, submit
 from tasks.dispatch import WorkerView
 from tasks.filters import JobFilter
 from tasks.handlers import FunctionHandler, job
 from tasks.models import Job
 from tasks.outcomes import Ending
 from tasks.requests import JobRequest
-from tasks.states import IN_FLIGHT, Role, State
+from tasks.states import IN_FLIGHT, Hold, Role, State
 from tests.database.barriers import Gate
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
@@ -219,6 +220,65 @@ def test_an_alias_inserted_while_its_leader_ends_does_not_stay_open() -> None:
     assert made is not None
     assert queries.get_job(made).leader_id == leader
     assert queries.get_job(made).state == State.COMPLETED
+
+
+def test_two_who_look_at_a_free_overlap_key_let_one_in() -> None:
+    for n in range(10):
+        made = [
+            make_job(job_type="race.plain", hold=Hold.OVERLAP, overlap="buffer_all", overlap_key=f"k{n}")
+            for _ in range(3)
+        ]
+        together([lambda: admission.admit([f"k{n}"], clock.now()) for _ in range(4)])  # noqa: B023
+        holds = [queries.get_job(job.id).hold for job in made]
+        assert holds == [Hold.NONE, Hold.OVERLAP, Hold.OVERLAP], "the oldest, and nobody else"
+
+
+@pytest.mark.parametrize("policy", ["skip", "buffer_one", "buffer_all", "cancel_other"])
+def test_twenty_submits_of_one_overlap_key_let_one_in(policy: str) -> None:
+    wish = JobRequest("race.plain", overlap=policy, overlap_key="k")
+    together([lambda: submit.submit(wish) for _ in range(20)])
+    left = Counter(Job.objects.values_list("state", "hold", "reason"))
+    let_in = left.pop(("pending", "", ""))
+    assert let_in == 1
+    waiting = {"skip": 0, "buffer_one": 1, "buffer_all": 19, "cancel_other": 0}[policy]
+    assert left.pop(("pending", "overlap", ""), 0) == waiting
+    assert {state for state, _, reason in left if reason in ("overlap", "superseded")} == {
+        s for s, *_ in left
+    }
+
+
+@pytest.mark.parametrize("policy", ["skip", "buffer_one", "buffer_all", "cancel_other", "allow"])
+def test_an_overlap_key_is_never_left_idle_nor_entered_twice(policy: str) -> None:
+    """Submits against ends and claims, many times over: one at a time, and at the end nobody is left waiting."""
+    views = [worker() for _ in range(2)]
+    over = threading.Event()
+    most = []
+
+    def submits() -> None:
+        for _ in range(15):
+            submit.enqueue("race.plain", overlap=policy, overlap_key="k")
+
+    def submit_all() -> None:
+        try:
+            together([submits, submits])
+        finally:
+            over.set()
+
+    def work(view: WorkerView) -> None:
+        give_up = clock.monotonic() + 240
+        while not over.is_set() or Job.objects.filter(state=State.PENDING).exists():
+            assert clock.monotonic() < give_up, Counter(Job.objects.values_list("state", "hold", "overlap"))
+            for claimed in dispatch.claim(view, clock.now()).won:
+                run.begin(claimed.job_id, claimed.lease)
+                most.append(Job.objects.filter(state__in=sorted(IN_FLIGHT)).count())
+                finish.finish(claimed.job_id, claimed.lease, Ending("completed"), clock.now())
+
+    together([submit_all, *[lambda v=v: work(v) for v in views]])  # type: ignore[misc]
+    assert Job.objects.filter(finished_at=None).count() == 0
+    if policy == "buffer_all":
+        assert Job.objects.filter(state=State.COMPLETED).count() == 30
+    if policy != "allow":
+        assert max(most) == 1
 
 
 def test_one_idempotency_key_makes_one_job() -> None:

@@ -14,9 +14,10 @@ from django.test.utils import CaptureQueriesContext
 from jobsplatform.kernel.audit import Actor
 from jobsplatform.kernel.db import is_postgres
 from jobsplatform.testing.platform import HandPlatform
-from tasks import control, dispatch
+from tasks import control, dispatch, submit
 from tasks.handlers import FunctionHandler, job
 from tasks.models import Job
+from tasks.requests import JobRequest
 from tasks.states import Priority
 
 MANY = 20_000
@@ -69,13 +70,21 @@ def set_aside_for_a_busy_key(plain: FunctionHandler, suspended: FunctionHandler)
     multiply(job_id, MANY)
 
 
+def held_for_an_overlap(plain: FunctionHandler, suspended: FunctionHandler) -> None:
+    request = JobRequest(
+        plain.spec.job_type, {"n": 0}, priority=Priority.URGENT, overlap="buffer_all", overlap_key="one"
+    )
+    submit.submit(request)
+    multiply(submit.submit(request).id, MANY)
+
+
 def already_done(plain: FunctionHandler, suspended: FunctionHandler) -> None:
     job_id = plain.enqueue(n=0).id
     Job.objects.filter(id=job_id).update(state="completed", finished_at=F("created_at"))
     multiply(job_id, MANY)
 
 
-KINDS = [due_later, of_a_suspended_type, set_aside_for_a_busy_key, already_done]
+KINDS = [due_later, of_a_suspended_type, set_aside_for_a_busy_key, held_for_an_overlap, already_done]
 
 
 def plans(work: Callable[[], object]) -> list[str]:

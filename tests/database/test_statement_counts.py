@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from jobsplatform.testing.platform import HandPlatform
-from tasks import dispatch, pace, submit
+from tasks import admission, dispatch, latest_start, pace, queries, submit
 from tasks.handlers import FunctionHandler, job
 from tasks.models import Job
 from tasks.requests import JobRequest
@@ -86,6 +87,30 @@ def test_the_claim_walks_its_own_index(jobs: HandPlatform, plain: FunctionHandle
     assert "job_claim" in groups and "Seq Scan on tasks_job" not in groups, groups
     one = _plan(sql._ONE_GROUP, ["default", ":count.plain", 100, 8])
     assert "job_claim" in one and "Seq Scan" not in one and "Sort" not in one, one
+
+
+def test_looks_at_overlap_keys_and_latest_starts_walk_their_own_indexes(
+    jobs: HandPlatform, plain: FunctionHandler
+) -> None:
+    submit.submit_many([JobRequest("count.plain", {"n": n}) for n in range(3000)])
+    later = jobs.clock.now() + timedelta(hours=1)
+    for key in ("a", "b"):
+        wish = {"overlap": "buffer_all", "overlap_key": key, "latest_start_at": later}
+        submit.submit_many([JobRequest("count.plain", {"n": n}, **wish) for n in range(50)])
+    submit.submit_many([JobRequest("count.plain", {"n": n}, schedule_id="s") for n in range(1000)])
+    now = jobs.clock.now()
+    Job.objects.filter(schedule_id="s").update(state="completed", finished_at=now)
+    looks = [
+        (lambda: admission.admit(["a"], now), "job_overlap"),
+        (lambda: admission.sweep(now), "job_overlap"),
+        (lambda: latest_start.sweep(now), "job_latest_start"),
+        (lambda: queries.unfinished_of_schedule("s", ""), "job_schedule_ends"),
+        (lambda: queries.last_of_schedule("s", ""), "job_schedule_ends"),
+        (lambda: queries.recent_ends("s", "", 3), "job_schedule_ends"),
+    ]
+    for look, index in looks:
+        plans = [_plan(s, []) for s in statements(look) if s.startswith("SELECT") and "tasks_job" in s]
+        assert plans and all(index in plan and "Seq Scan on tasks_job " not in plan for plan in plans), plans
 
 
 def test_an_end_is_found_by_its_id_however_rare_running_jobs_are(

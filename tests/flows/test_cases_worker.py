@@ -99,8 +99,8 @@ def test_cancel_and_finish_in_one_moment_agree(worker: Worker, path: str) -> Non
 
 def test_an_urgent_job_starts_next_whatever_waits(worker: Worker, path: str) -> None:
     low = [
-        enqueue("flow.work", {"path": path, "seconds": 0.1}, priority=Priority.BACKGROUND).id
-        for _ in range(16)
+        enqueue("flow.work", {"path": path, "seconds": 0.3}, priority=Priority.BACKGROUND).id
+        for _ in range(12)
     ]
     until(lambda: len(notes(path)) >= 4)
     urgent = ended(enqueue("flow.work", {"path": f"{path}.urgent"}, priority=Priority.URGENT).id)

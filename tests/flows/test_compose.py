@@ -1,4 +1,4 @@
-"""What docker-compose.yml describes, run as it stands on a new database: migrate, web, worker, health checks."""
+"""What docker-compose.yml describes, run as it stands on a new database: migrate, web, worker, beat, health checks."""
 
 from __future__ import annotations
 
@@ -89,7 +89,9 @@ def running(
     migrated: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Command]]:
     folder = tmp_path_factory.mktemp("services")
-    commands = {name: Command(folder / name, migrated, command_of(name)) for name in ("web", "worker")}
+    commands = {
+        name: Command(folder / name, migrated, command_of(name)) for name in ("web", "worker", "beat")
+    }
     yield commands
     for command in commands.values():
         command.kill()
@@ -101,7 +103,7 @@ def test_a_second_migration_does_nothing(migrated: dict[str, str]) -> None:
     assert "No migrations to apply" in done.stdout
 
 
-@pytest.mark.parametrize("service", ["web", "worker"])
+@pytest.mark.parametrize("service", ["web", "worker", "beat"])
 def test_the_health_check_passes(running: dict[str, Command], migrated: dict[str, str], service: str) -> None:
     assert until(lambda: healthy(service, migrated)), running[service].output
 
@@ -121,7 +123,7 @@ def test_a_real_scan_runs_on_the_worker(
     assert output["result"]["files"] == 3
 
 
-@pytest.mark.parametrize("service", ["web", "worker"])
+@pytest.mark.parametrize("service", ["web", "worker", "beat"])
 def test_sigterm_ends_it_in_good_order(running: dict[str, Command], service: str) -> None:
     running[service].send(signal.SIGTERM)
     assert running[service].exit_code() in (0, -signal.SIGTERM), running[service].output

@@ -213,7 +213,7 @@ def _status(url: str) -> int:
         ({"port": 99999}, "--port"),
         ({"concurrency": 0}, "--concurrency"),
         ({"host": "no.such.host.invalid"}, "no.such.host.invalid"),
-        ({"no_web": True, "no_worker": True}, "nothing to run"),
+        ({"no_web": True, "no_worker": True, "no_scheduler": True}, "nothing to run"),
     ],
 )
 def test_wrong_use_is_one_line(options: dict[str, object], words: str) -> None:

@@ -1,6 +1,7 @@
 """Rows of `./dev bench`: a figure is measured or it is not there."""
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,16 +9,21 @@ from typing import Any
 import pytest
 
 import benchmarks.__main__ as bench_command
+from benchmarks import bench as bench_module
 from benchmarks import stage
 from benchmarks.bench import Bench
+from benchmarks.errors import NotYet
 from benchmarks.numbers import percentile, significant
-from benchmarks.report import BEGIN, END, check, report, write
+from benchmarks.report import BEGIN as BEGIN_OF
+from benchmarks.report import END as END_OF
+from benchmarks.report import check, report, write
 from benchmarks.results import Bound, Metric, Row
 from benchmarks.sizes import QUICK
 from benchmarks.systems.plain_celery.system import PlainCelery
 from benchmarks.table import table
 from tests.services import ServerError
 
+BEGIN, END = BEGIN_OF.format("jobs"), END_OF.format("jobs")
 KEYS = {"name", "unit", "ours", "rivals", "ratios", "target", "met"}
 RATE = Metric("drain", "jobs/s", "higher", "by rows", (Bound(">=", 5, "celery"),))
 TIME = Metric("start", "ms", "lower", "by a clock", (Bound("<=", 50),))
@@ -78,6 +84,35 @@ def test_a_system_that_is_not_installed_has_a_reason_and_no_figure() -> None:
     assert len(said) == 1
 
 
+def test_what_a_busy_machine_has_spoilt_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+
+    def measure(session: Any) -> dict[str, float]:
+        tried.append(1)
+        if len(tried) < 3:
+            raise NotYet("it was not at rest")
+        return {"drain": 7.0}
+
+    monkeypatch.setattr(bench_module, "session", lambda stage, system: nullcontext())
+    bench: Any = Bench(SimpleNamespace(), QUICK, 1, lambda words: None)  # type: ignore[arg-type]
+    assert bench.measure("drain", [PlainCelery()], measure).values == {"celery": {"drain": [7.0]}}
+    tried[:] = [1, 1, 1]
+    assert bench.measure("drain", [PlainCelery()], measure).why == {}
+    tried[:] = []
+    monkeypatch.setattr(bench_module, "TRIES", 2)
+    assert bench.measure("drain", [PlainCelery()], measure).why == {"celery": "it was not at rest"}
+
+
+def test_a_rival_that_takes_long_is_measured_once_and_ours_in_every_round(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bench_module, "session", lambda stage, system: nullcontext())
+    bench: Any = Bench(SimpleNamespace(), QUICK, 3, lambda words: None)  # type: ignore[arg-type]
+    systems = [PlainCelery(), Absent()]
+    found = bench.measure("drain", systems, lambda session: {"drain": 1.0}, repeated=-1.0)
+    assert found.values == {"celery": {"drain": [1.0] * 3}, "absent": {"drain": [1.0]}}
+
+
 def test_a_row_is_complete_when_every_figure_was_measured() -> None:
     assert Row(RATE, [5.0], {"celery": [1.0]}).is_complete
     assert not Row(RATE, [5.0], {"celery": []}).is_complete
@@ -87,9 +122,9 @@ def test_a_row_is_complete_when_every_figure_was_measured() -> None:
 def test_a_result_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
     document = tmp_path / "page.md"
     document.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
-    check(document)
+    check(document, "jobs")
     for _ in range(2):
-        write(document, report(["2 cores"], [Row(TIME, [1.5])]))
+        write(document, report(["2 cores"], [Row(TIME, [1.5])]), "jobs")
     text = document.read_text()
     assert text.startswith(f"before\n{BEGIN}\n\n- 2 cores\n\n| what |")
     assert text.endswith(f"{END}\nafter\n")
@@ -126,6 +161,7 @@ def test_four_digits_are_shown(value: float, shown: float) -> None:
     [
         (["jobs", "--only", "drian"], "'drian' is none of the scenarios; did you mean 'drain'?"),
         (["jobs", "--only", "x" * 20], "they are drain, short"),
+        (["schedules", "--only", "drain"], "they are due, cost, rest, lateness"),
         (["jobs", "--quick", "--markdown", "x.md"], "not with --quick, whose figures mean nothing"),
         (["jobs", "--rounds", "0"], "--rounds: expected 1 or more, got 0"),
     ],

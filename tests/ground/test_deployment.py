@@ -23,7 +23,7 @@ OURS = ("migrate", "web", "worker")
 
 
 def test_the_services() -> None:
-    assert set(SERVICES) == {"postgres", "redis", "migrate", "web", "worker"}
+    assert set(SERVICES) == {"postgres", "redis", "migrate", "web", "worker", "beat"}
 
 
 @pytest.mark.parametrize("name", ["postgres", "redis", "web", "worker"])

@@ -24,8 +24,8 @@ class Command(PlatformCommand):
     """Web, worker and database, until Ctrl-C."""
 
     help = (
-        "Run the web server and a worker. Migrates first and makes the user 'admin'. Without REDIS_URL all "
-        "is one process; with it the worker is processes of its own, which are watched and restarted."
+        "Run the web server, a worker and a scheduler. Migrates first and makes the user 'admin'. Without "
+        "REDIS_URL all is one process; with it they are processes of their own, which are watched and restarted."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -38,10 +38,15 @@ class Command(PlatformCommand):
         parser.add_argument("--concurrency", type=int, help="jobs at once (default: TASKS__CONCURRENCY)")
         parser.add_argument("--no-web", action="store_true", help="run no web server")
         parser.add_argument("--no-worker", action="store_true", help="run no worker")
+        parser.add_argument(
+            "--no-scheduler",
+            action="store_true",
+            help="run no scheduler; a worker still plans what is overdue by SCHEDULER__SWEEP_AFTER_SECONDS",
+        )
 
     def act(self, options: dict[str, Any]) -> int:
-        if options["no_web"] and options["no_worker"]:
-            raise InvalidInput("--no-web and --no-worker leave nothing to run.")
+        if options["no_web"] and options["no_worker"] and options["no_scheduler"]:
+            raise InvalidInput("--no-web, --no-worker and --no-scheduler leave nothing to run.")
         if not 0 <= options["port"] <= 65535:
             raise InvalidInput(f"--port: expected 0 to 65535, got {options['port']}.")
         concurrency = (
@@ -54,10 +59,10 @@ class Command(PlatformCommand):
         call_command("migrate", verbosity=0, interactive=False)
         self._tell_admin()
         place = web.address(options["host"], port) if listening is not None else ""
-        worker = not options["no_worker"]
+        slots, scheduler = 0 if options["no_worker"] else concurrency, not options["no_scheduler"]
         if config.get().redis_url:
-            return self._supervise(listening, place, concurrency if worker else 0)
-        return self._in_one_process(listening, place, concurrency if worker else 0)
+            return self._supervise(listening, place, slots, scheduler)
+        return self._in_one_process(listening, place, slots, scheduler)
 
     def _listen(self, host: str, port: int) -> tuple[socket.socket, int]:
         listening, found = web.listen(host, port)
@@ -72,19 +77,26 @@ class Command(PlatformCommand):
         elif admin.file is not None:
             self._say(f"Admin user: {admin.name}, password in {admin.file} unless it was changed since")
 
-    def _in_one_process(self, listening: socket.socket | None, place: str, concurrency: int) -> int:
+    def _in_one_process(
+        self, listening: socket.socket | None, place: str, concurrency: int, scheduler: bool
+    ) -> int:
         if concurrency:
             self._say(CANNOT_KILL)
         thread = embedded.WorkerThread(concurrency) if concurrency else None
-        platform = embedded.Platform(listening, thread, self._say)
+        clockwork = embedded.SchedulerThread() if scheduler else None
+        platform = embedded.Platform(listening, thread, self._say, clockwork)
         return platform.run(lambda: self._ready(place))
 
-    def _supervise(self, listening: socket.socket | None, place: str, concurrency: int) -> int:
+    def _supervise(
+        self, listening: socket.socket | None, place: str, concurrency: int, scheduler: bool
+    ) -> int:
         children = []
         if listening is not None:
             children.append(supervisor.web_child(listening.fileno()))
         if concurrency:
             children.append(supervisor.worker_child(concurrency))
+        if scheduler:
+            children.append(supervisor.scheduler_child())
         return supervisor.Supervisor(children, self._say).run(lambda: self._ready(place))
 
     def _ready(self, place: str) -> None:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-import os
-from collections.abc import Iterable
 from datetime import datetime, timedelta
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from django.core.serializers.json import DjangoJSONEncoder
 from pydantic import Field
 
 from jobsplatform.kernel import audit, clock, config
 from jobsplatform.kernel.models import AuditEvent
+from tasks.builtin.maintenance import archive_file
 from tasks.context import JobContext
 from tasks.handlers import job
 from tasks.outcomes import Outcome
@@ -44,8 +39,7 @@ def archive_logs(
     now = clock.now()
     kept_days = config.get().audit_retention_days
     days = older_than_days or max(1, kept_days - LEAD_DAYS)
-    folder = config.get().data_dir / "archive"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = archive_file.folder()
     cutoff = now - timedelta(days=days)
     files: list[str] = []
     archived = 0
@@ -55,7 +49,7 @@ def archive_logs(
         if end is None:
             return Outcome({"archived": archived, "files": files, "folder": str(folder)}, count=archived)
         rows = AuditEvent.objects.filter(at__lt=end).order_by("at", "pk")
-        name, written = _write(folder, rows.values(*_FIELDS).iterator(2_000))
+        name, written = archive_file.write("audit", rows.values(*_FIELDS).iterator(2_000), _named)
         while audit.purge(end, REMOVED_AT_ONCE):
             pass  # not stopped in the middle: what is in a file must not be there again in the next
         archived += written
@@ -77,30 +71,5 @@ def _end_of_file(cutoff: datetime) -> datetime | None:
     return old.filter(at__gt=instants[0]).values_list("at", flat=True).first() or cutoff
 
 
-def _write(folder: Path, rows: Iterable[dict[str, Any]]) -> tuple[str, int]:
-    """Write a file that is either whole or not there; its name tells the first and last event."""
-    part = folder / "audit.part"
-    first: dict[str, Any] | None = None
-    last: dict[str, Any] = {}
-    count = 0
-    with open(part, "wb") as raw:
-        os.fchmod(raw.fileno(), 0o600)
-        with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed:
-            for row in rows:
-                # ASCII alone: some readers take U+2028 inside a text for the end of a line.
-                packed.write(json.dumps(row, cls=DjangoJSONEncoder).encode("ascii") + b"\n")
-                first, last, count = first or row, row, count + 1
-        raw.flush()
-        os.fsync(raw.fileno())
-    name = f"audit-{last['at']:%Y%m%d}-{first['id'] if first else 0}-{last['id']}.jsonl.gz"
-    part.replace(folder / name)
-    _settle(folder)
-    return name, count
-
-
-def _settle(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _named(first: archive_file.Row, last: archive_file.Row) -> str:
+    return f"audit-{last['at']:%Y%m%d}-{first['id']}-{last['id']}"

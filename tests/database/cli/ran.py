@@ -25,6 +25,9 @@ class Ran:
         return json.loads(self.out)
 
 
+_APPS = {"runplatform": "jobsplatform", "schedules": "scheduler", "scheduler": "scheduler"}
+
+
 def ran(*argv: str) -> Ran:
     """Call a command; a CommandError's message joins what was printed on stderr."""
     out, err = io.StringIO(), io.StringIO()
@@ -40,7 +43,7 @@ def ran(*argv: str) -> Ran:
 def from_shell(capsys: pytest.CaptureFixture[str], *argv: str) -> Ran:
     """Call a command's way in from a shell. It closes the database connection, as the end of a process does."""
     code: Any = 0
-    app = "jobsplatform" if argv[0] == "runplatform" else "tasks"
+    app = _APPS.get(argv[0], "tasks")
     try:
         load_command_class(app, argv[0]).run_from_argv(["manage.py", *argv])
     except SystemExit as end:

@@ -37,7 +37,7 @@ def test_a_well_platform_has_no_fault(jobs):
     assert (told["ok"], told["exit_code"]) == (True, 0)
     names = {found["check"] for found in told["checks"]}
     assert names == {"settings", "broker", "database", "clock", "migrations", "schema", "storage", "processes",
-                     "workers", "queues", "suspensions", "orphans"}  # fmt: skip
+                     "workers", "queues", "suspensions", "orphans", "schedules"}  # fmt: skip
 
 
 def test_faults_end_with_1_and_say_what_to_do(jobs):
@@ -113,6 +113,12 @@ def plant(kind: str) -> Job:
             return old(parent_id=uuid7(), child_key="1")
         case "key_free":
             return old(concurrency_key="k", hold="key")
+        case "overlap_free":
+            return old(overlap="skip", overlap_key="k", hold="overlap")
+        case "too_late":
+            row = old(hold="tenant", tenant_id="t")
+            Job.objects.filter(id=row.id).update(latest_start_at=row.due_at - LONG_AGO)
+            return row
         case "overdue":
             row = old(hold="later")
             Job.objects.filter(id=row.id).update(due_at=row.due_at - LONG_AGO)
@@ -136,6 +142,9 @@ def test_rows_that_wait_for_something_real_are_no_orphans(jobs):
     old(dedupe_key="k", role="alias", leader_id=leader.id)
     old(dedupe_key="k", role="successor", hold="successor", dedupe="keep_latest")
     old(concurrency_key="c", hold="key")
+    old("paused", overlap="skip", overlap_key="k")
+    old(overlap="buffer_all", overlap_key="k", hold="overlap")
+    old("running", worker_id=worker.id, latest_start_at=leader.due_at - LONG_AGO)
     parent = old("waiting")
     old(parent_id=parent.id, child_key="1")
     old("waiting", open_end=True)

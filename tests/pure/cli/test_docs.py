@@ -18,7 +18,11 @@ COMMANDS = {
     "processes": "tasks",
     "doctor": "tasks",
     "runplatform": "jobsplatform",
+    "schedules": "scheduler",
+    "scheduler": "scheduler",
 }
+SHARED = {"which-jobs": "Which jobs", "when": "When", "what-and-how": "What and how"}
+"""Sections for options that several commands have, by the links to them."""
 COMMON = {
     "--help",
     "--version",
@@ -74,8 +78,9 @@ def named(text: str) -> set[str]:
 )
 def test_every_option_is_documented_and_no_other(title, parser):
     text = section(title)
-    if "#which-jobs" in text:
-        text += section("Which jobs")
+    for anchor, shared in SHARED.items():
+        if f"(#{anchor})" in text:
+            text += section(shared)
     assert options(parser) - named(text) == set()
     assert named(text) - options(parser) - COMMON == set()
 

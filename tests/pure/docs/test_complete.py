@@ -7,10 +7,12 @@ from importlib import import_module
 from pkgutil import walk_packages
 
 import jobsplatform
+import scheduler
 import tasks
 from jobsplatform.kernel.config_schema import SECTIONS, variables
 from jobsplatform.kernel.errors import PlatformError
-from tasks import events
+from scheduler import events as schedule_events
+from tasks import events as job_events
 from tests.pure.docs.pages import PAGES, ROOT, page, rows, section, spans
 
 SETTING = re.compile(rf"(?:{'|'.join(name.upper() for name in SECTIONS)})__[A-Z_]+")
@@ -24,6 +26,7 @@ def event_classes() -> dict[str, list[str]]:
     """Each event and its fields, in order."""
     return {
         name: [field.name for field in dataclasses.fields(found)]
+        for events in (job_events, schedule_events)
         for name, found in inspect.getmembers(events, inspect.isclass)
         if dataclasses.is_dataclass(found) and found.__module__ == events.__name__
     }
@@ -31,7 +34,7 @@ def event_classes() -> dict[str, list[str]]:
 
 def every_error() -> dict[str, type[PlatformError]]:
     """Each error's class by its name, wherever it is defined."""
-    for package in (jobsplatform, tasks):
+    for package in (jobsplatform, scheduler, tasks):
         for module in walk_packages(package.__path__, f"{package.__name__}."):
             path = ROOT / (module.name.replace(".", "/") + ".py")
             if path.exists() and re.search(r"^    code(: .*)? = \"", path.read_text(), re.MULTILINE):
@@ -41,7 +44,7 @@ def every_error() -> dict[str, type[PlatformError]]:
         each = todo.pop()
         found[each.__name__] = each
         todo.extend(each.__subclasses__())
-    ours = (jobsplatform.__name__, tasks.__name__)
+    ours = (jobsplatform.__name__, scheduler.__name__, tasks.__name__)
     return {name: each for name, each in found.items() if each.__module__.partition(".")[0] in ours}
 
 
@@ -72,7 +75,9 @@ def test_every_error_is_in_the_table_and_no_other():
 
 def test_every_alarm_of_the_operations_page_is_written_somewhere():
     source = "\n".join(
-        path.read_text() for package in ("jobsplatform", "tasks") for path in (ROOT / package).rglob("*.py")
+        path.read_text()
+        for package in ("jobsplatform", "scheduler", "tasks")
+        for path in (ROOT / package).rglob("*.py")
     )
     told = {
         name for row in rows(section(page("operations.md"), "What an alarm means")) for name in spans(row[0])

@@ -9,8 +9,15 @@ from django.apps import apps
 
 from tests.pure.docs.pages import PAGES, ROOT, spans
 
-PACKAGES = ("jobsplatform", "tasks")
-FOLDERS = (ROOT, ROOT / "tasks", ROOT / "jobsplatform", ROOT / "tasks" / "worker", ROOT / "tasks" / "sql")
+PACKAGES = ("jobsplatform", "scheduler", "tasks")
+FOLDERS = (
+    ROOT,
+    ROOT / "tasks",
+    ROOT / "jobsplatform",
+    ROOT / "tasks" / "worker",
+    ROOT / "tasks" / "sql",
+    ROOT / "scheduler",
+)
 
 
 def paths_in(path: Path) -> set[str]:
@@ -19,7 +26,7 @@ def paths_in(path: Path) -> set[str]:
         span
         for span in spans(path.read_text())
         if re.fullmatch(
-            r"[\w./-]+\.(py|md|yml|lock|toml)|(tasks|jobsplatform|docs|tests|deploy)/[\w./-]*", span
+            r"[\w./-]+\.(py|md|yml|lock|toml)|(tasks|scheduler|jobsplatform|docs|tests|deploy)/[\w./-]*", span
         )
     } - EXAMPLES
 

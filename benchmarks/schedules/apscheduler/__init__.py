@@ -1,0 +1,1 @@
+"""APScheduler 3 with a job store that keeps: Redis."""

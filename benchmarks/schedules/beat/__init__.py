@@ -1,0 +1,1 @@
+"""Celery's own beat: entries in a mapping, kept in a file."""

@@ -1,0 +1,1 @@
+"""django-celery-beat: schedules as rows, loaded whole by its scheduler."""

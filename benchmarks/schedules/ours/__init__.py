@@ -1,0 +1,1 @@
+"""JobsPlatform's scheduler with the defaults that it ships with."""

@@ -1,0 +1,1 @@
+"""celery-redbeat: schedules as keys in Redis."""

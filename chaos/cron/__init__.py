@@ -1,0 +1,1 @@
+"""Cron expressions, compared with a second reading of them: cronsim."""

@@ -1,0 +1,1 @@
+"""When jobs run: schedules, the slots they plan, and what became of each."""

@@ -1,0 +1,1 @@
+"""Schedules from elsewhere: crontabs, and the tables of django-celery-beat."""

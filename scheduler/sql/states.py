@@ -1,0 +1,105 @@
+"""The cursors of many schedules, moved in one statement, each only from where it was read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from functools import cache
+from typing import Any, NamedTuple
+
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.models import QuerySet
+
+from jobsplatform.kernel.db import is_postgres
+from scheduler.models import Schedule, ScheduleState
+
+_STATE = ScheduleState._meta.db_table
+_SCHEDULE = Schedule._meta.db_table
+
+
+class Standing(NamedTuple):
+    """A cursor as it was read: what a round needs of a ScheduleState."""
+
+    id: int
+    schedule_id: str
+    tenant_id: str
+    last_planned_at: datetime
+    last_fired_at: datetime | None
+    revision: int
+    fired: int
+    episode: int
+    skips: Any
+
+
+def lock(rows: QuerySet[ScheduleState], *, skip_locked: bool) -> list[Standing]:
+    """The cursors of ``rows``, held until the transaction ends; those in another's hands are waited for or left out."""
+    held = rows.select_for_update(skip_locked=skip_locked).values_list(*Standing._fields)
+    return [Standing(*row) for row in held]
+
+
+class Move(NamedTuple):
+    """A cursor as it shall be. ``was``: the ``last_planned_at`` it was read with; ``revision``: of the schedule that
+    it was planned by."""
+
+    id: int
+    was: datetime
+    revision: int
+    last_planned_at: datetime
+    last_fired_at: datetime | None
+    last_triggered_at: datetime | None  # None: as it was
+    last_checked_at: datetime
+    next_due_at: datetime | None
+    next_slot_at: datetime | None
+    fired: int
+    episode: int
+    skips: list[str]
+
+
+_WRITTEN = Move._fields[2:]
+_encode = json.JSONEncoder(default=str).encode
+
+
+def move(moves: Sequence[Move]) -> int:
+    """Write the cursors whose row still stands at ``was`` and whose schedule still has ``revision``: how many."""
+    if not moves:
+        return 0
+    with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
+        if is_postgres():
+            cursor.execute(_all(), [_encode([each._asdict() for each in moves])])
+        else:
+            cursor.executemany(_one(), [_values(each) for each in moves])
+        return int(cursor.rowcount)
+
+
+@cache
+def _all() -> str:
+    connection = connections[DEFAULT_DB_ALIAS]
+    types = {f.attname: f.db_type(connection) for f in ScheduleState._meta.concrete_fields}
+    types |= {"id": "bigint", "was": types["last_planned_at"]}
+    typed = ", ".join(f"{name} {types[name]}" for name in Move._fields)
+    given = ", ".join(f"{name} = {_value(name, f'v.{name}', 's.')}" for name in _WRITTEN)
+    return f"""
+        UPDATE {_STATE} AS s SET {given}
+        FROM json_to_recordset(%s::json) AS v({typed}), {_SCHEDULE} AS d
+        WHERE s.id = v.id AND s.last_planned_at = v.was AND d.id = s.schedule_id AND d.revision = v.revision"""
+
+
+@cache
+def _one() -> str:
+    given = ", ".join(f"{name} = {_value(name, '%s')}" for name in _WRITTEN)
+    return f"""
+        UPDATE {_STATE} SET {given} WHERE id = %s AND last_planned_at = %s AND EXISTS (
+            SELECT 1 FROM {_SCHEDULE} AS d WHERE d.id = schedule_id AND d.revision = %s)"""
+
+
+def _value(name: str, given: str, row: str = "") -> str:
+    return f"COALESCE({given}, {row}{name})" if name == "last_triggered_at" else given
+
+
+def _values(each: Move) -> list[Any]:
+    connection = connections[DEFAULT_DB_ALIAS]
+    fields = {f.attname: f for f in ScheduleState._meta.concrete_fields}
+    written = [fields[name].get_db_prep_save(getattr(each, name), connection) for name in _WRITTEN]
+    was = fields["last_planned_at"].get_db_prep_save(each.was, connection)
+    return [*written, each.id, was, each.revision]
