@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from django.contrib import admin, messages
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
 from unfold.contrib.filters.admin import DropdownFilter, TextFilter
 
 from jobsplatform.kernel import clock
@@ -18,6 +15,7 @@ from scheduler.models import Schedule, ScheduleState, ScheduleTriggerLog
 from scheduler.queries import pauses_in_force
 from scheduler.states import PauseScope, Status, TriggerType
 from tasks import registry
+from tasks.admin.filters import SpanFilter
 
 HOST = "(host)"
 
@@ -170,53 +168,10 @@ class OriginFilter(DropdownFilter):
         return queryset & LogFilter(origin=self.value()).queryset()
 
 
-class DecidedFilter(admin.SimpleListFilter):
-    """From and to, in the site's time zone; answered by an index."""
+class DecidedFilter(SpanFilter):
+    """Answered by an index."""
 
     title = "decided"
     parameter_name = "decided_from"
     other_parameter = "decided_to"
-    template = "tasks/admin/filter_created.html"
-
-    def __init__(self, request: HttpRequest, params: dict[str, Any], model: Any, model_admin: Any) -> None:
-        super().__init__(request, params, model, model_admin)
-        if self.other_parameter in params:
-            self.used_parameters[self.other_parameter] = params.pop(self.other_parameter)[-1]
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return []
-
-    def has_output(self) -> bool:
-        return True
-
-    def expected_parameters(self) -> list[str]:
-        return [self.parameter_name, self.other_parameter]
-
-    def choices(self, changelist: Any) -> Iterator[dict[str, Any]]:
-        zone = timezone.get_current_timezone_name()
-        for name, label in ((self.parameter_name, "from"), (self.other_parameter, "to")):
-            yield {
-                "name": name,
-                "label": f"Decided {label} ({zone})",
-                "value": self.used_parameters.get(name, ""),
-            }
-
-    def queryset(
-        self, request: HttpRequest, queryset: QuerySet[ScheduleTriggerLog]
-    ) -> QuerySet[ScheduleTriggerLog]:
-        for name, lookup in (
-            (self.parameter_name, "triggered_at__gte"),
-            (self.other_parameter, "triggered_at__lt"),
-        ):
-            given = self.used_parameters.get(name)
-            if not given:
-                continue
-            try:
-                moment = datetime.fromisoformat(given)
-                moment = timezone.make_aware(moment) if moment.tzinfo is None else moment
-                moment.astimezone(timezone.get_default_timezone())
-            except (ValueError, OverflowError):
-                messages.error(request, "Decided: expected a time such as 2026-03-01T14:30.")
-                return queryset.none()
-            queryset = queryset.filter(**{lookup: moment})
-        return queryset
+    bounds = ("triggered_at__gte", "triggered_at__lt")

@@ -121,12 +121,11 @@ class ParentFilter(TextFilter):
             return queryset.none()
 
 
-class CreatedFilter(admin.SimpleListFilter):
-    """From and to, in the site's time zone. Asks the primary key, which begins with the time of creation."""
+class SpanFilter(admin.SimpleListFilter):
+    """From and to, in the site's time zone. Subclasses name the two parameters and the lookups that answer them."""
 
-    title = "created"
-    parameter_name = "created_from"
-    other_parameter = "created_to"
+    other_parameter = ""
+    bounds = ("", "")
     template = "tasks/admin/filter_created.html"
 
     def __init__(self, request: HttpRequest, params: dict[str, Any], model: Any, model_admin: Any) -> None:
@@ -145,25 +144,45 @@ class CreatedFilter(admin.SimpleListFilter):
 
     def choices(self, changelist: Any) -> Iterator[dict[str, Any]]:
         zone = timezone.get_current_timezone_name()
-        for name, label in ((self.parameter_name, "from"), (self.other_parameter, "to")):
+        for name, label in zip(self.expected_parameters(), ("from", "to"), strict=True):
             yield {
                 "name": name,
-                "label": f"Created {label} ({zone})",
+                "label": f"{self.title.capitalize()} {label} ({zone})",
                 "value": self.used_parameters.get(name, ""),
             }
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Job]) -> QuerySet[Job]:
-        for name, lookup in ((self.parameter_name, "id__gte"), (self.other_parameter, "id__lt")):
+    def value_at(self, moment: datetime) -> Any:
+        """What the lookups compare with. Raises ValueError or OverflowError for a time that cannot be."""
+        moment.astimezone(timezone.get_default_timezone())
+        return moment
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        for name, lookup in zip(self.expected_parameters(), self.bounds, strict=True):
             given = self.used_parameters.get(name)
             if not given:
                 continue
             try:
-                moment = timezone.make_aware(datetime.fromisoformat(given))
-                queryset = queryset.filter(**{lookup: first_id_at(moment)})
+                moment = datetime.fromisoformat(given)
+                moment = timezone.make_aware(moment) if moment.tzinfo is None else moment
+                queryset = queryset.filter(**{lookup: self.value_at(moment)})
             except (ValueError, OverflowError):
-                messages.error(request, "Created: expected a time such as 2026-03-01T14:30.")
+                messages.error(
+                    request, f"{self.title.capitalize()}: expected a time such as 2026-03-01T14:30."
+                )
                 return queryset.none()
         return queryset
+
+
+class CreatedFilter(SpanFilter):
+    """Asks the primary key, which begins with the time of creation."""
+
+    title = "created"
+    parameter_name = "created_from"
+    other_parameter = "created_to"
+    bounds = ("id__gte", "id__lt")
+
+    def value_at(self, moment: datetime) -> UUID:
+        return first_id_at(moment)
 
 
 def first_id_at(moment: datetime) -> UUID:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from jobsplatform.kernel import clock
@@ -17,20 +19,30 @@ from tasks.cli.spans import instant as shown
 HELP = "skip one slot, the next one unless another is named; 'unskip' takes it back"
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+NAMED = "this slot (ISO; without an offset in its zone)"
+
+
+def add(parser: argparse.ArgumentParser, named: str = NAMED) -> None:
     add_schedule(parser)
     add_tenant(parser)
-    parser.add_argument("--planned-at", metavar="TIME", help="this slot (ISO; without an offset in its zone)")
+    parser.add_argument("--planned-at", metavar="TIME", help=named)
     parser.add_argument("--json", action="store_true", help='{"schedule_id", "tenant_id", "planned_at"}')
 
 
 def act(command: PlatformCommand, options: dict[str, Any]) -> None:
+    on_slot(command, options, control.skip_next, "It will skip")
+
+
+def on_slot(
+    command: PlatformCommand, options: dict[str, Any], verb: Callable[..., datetime], said: str
+) -> None:
+    """Do ``verb`` to the slot that the options name, and say which it was."""
     clock.current().sync()
     now = clock.now()
     schedule = live(options["id"])
     tenant_id, zone = tenant_of(schedule, options["tenant"]), zone_of(schedule)
     planned = options["planned_at"]
-    slot = control.skip_next(
+    slot = verb(
         schedule.id,
         tenant_id=tenant_id,
         planned_at=None if planned is None else instant(planned, zone, now, "planned-at"),
@@ -44,4 +56,4 @@ def act(command: PlatformCommand, options: dict[str, Any]) -> None:
         }
         json_output.document(command.out, document)
     else:
-        command.out.line(f"It will skip {shown(slot)} ({local(slot, zone)}).")
+        command.out.line(f"{said} {shown(slot)} ({local(slot, zone)}).")

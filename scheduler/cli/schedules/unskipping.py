@@ -5,45 +5,16 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from jobsplatform.kernel import clock
 from scheduler import control
-from scheduler.cli.finding import add_schedule, add_tenant, live, tenant_of, zone_of
-from scheduler.cli.times import instant, local
-from tasks.cli import json_output
+from scheduler.cli.schedules import skipping
 from tasks.cli.base import PlatformCommand
-from tasks.cli.operator import operator
-from tasks.cli.spans import instant as shown
 
 HELP = "take back a skip that has not come yet"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    add_schedule(parser)
-    add_tenant(parser)
-    parser.add_argument(
-        "--planned-at", metavar="TIME", help="this slot (ISO); default: the last one that was said"
-    )
-    parser.add_argument("--json", action="store_true", help='{"schedule_id", "tenant_id", "planned_at"}')
+    skipping.add(parser, "this slot (ISO); default: the last one that was said")
 
 
 def act(command: PlatformCommand, options: dict[str, Any]) -> None:
-    clock.current().sync()
-    now = clock.now()
-    schedule = live(options["id"])
-    tenant_id, zone = tenant_of(schedule, options["tenant"]), zone_of(schedule)
-    planned = options["planned_at"]
-    slot = control.unskip(
-        schedule.id,
-        tenant_id=tenant_id,
-        planned_at=None if planned is None else instant(planned, zone, now, "planned-at"),
-        actor=operator(),
-    )
-    if options["json"]:
-        document = {
-            "schedule_id": schedule.id,
-            "tenant_id": tenant_id,
-            "planned_at": json_output.instant(slot),
-        }
-        json_output.document(command.out, document)
-    else:
-        command.out.line(f"It will not skip {shown(slot)} ({local(slot, zone)}).")
+    skipping.on_slot(command, options, control.unskip, "It will not skip")
