@@ -74,7 +74,9 @@ class Fleet:
         entry = " ".join([kind.entry, self._everywhere]).strip()
         environment = {**self._servers.environment(proxied=kind.proxied), ENTRY: entry}
         if kind.watchdog is not None:
-            environment["TASKS__WATCHDOG_SECONDS"] = f"{kind.watchdog:g}"
+            # A worker wants at least two polls of it.
+            seconds = max(kind.watchdog, 2 * self._servers.scale.poll)
+            environment["TASKS__WATCHDOG_SECONDS"] = f"{seconds:g}"
         log = self._servers.folder / f"{self._everywhere}{self._count:02}-{name}.log"
         words = ("-c", str(kind.slots), "-n", f"{name}@chaos", "-Q", kind.queue)
         worker = Worker(log, environment, words, "chaos.entry" if entry else "jobsplatform")

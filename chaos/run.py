@@ -101,7 +101,7 @@ class Platform:
             scene.patience = PLANTED_PATIENCE
         began = time.monotonic()
         try:
-            with scene.flow(STEADY) if workers.always else nullcontext():
+            with scene.flow_beside(STEADY) if workers.always else nullcontext():
                 fault.strike(scene)
             if workers.always:
                 scene.settle()

@@ -24,6 +24,10 @@ class Scale:
         return self(15)
 
     @property
+    def poll(self) -> float:
+        return self(3)
+
+    @property
     def patience(self) -> float:
         """How long a broken promise may take to be told."""
         return 45 + self(60)
@@ -34,7 +38,7 @@ class Scale:
         seconds = {
             "HEARTBEAT": self.heartbeat,
             "LEASE": self.lease,
-            "POLL": self(3),
+            "POLL": self.poll,
             "RESEND": self(10),
             "CANCEL_GRACE": self(10),
             "BACKOFF_BASE": self(1),

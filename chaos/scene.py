@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
+from math import inf
 from typing import TypeVar
 from uuid import UUID
 
@@ -50,6 +52,7 @@ class Scene:
         self.scale = self.servers.scale
         self.patience = self.patience or self.scale.patience
         self.ledger = self.servers.ledger
+        self._beside: Flow | None = None
         self._silent = len(self.fleet.web.silent)
 
     # -- what a fault says -------------------------------------------------------------------------------
@@ -84,16 +87,42 @@ class Scene:
     @contextmanager
     def flow(self, queue: str = "default") -> Iterator[None]:
         """Jobs of every kind flow meanwhile."""
-        flow = Flow(self.accepted, random.Random(self.rng.random()), self.scale, queue)
-        flow.start()
+        flow = self._flowing(queue)
         try:
             yield
         finally:
             flow.stop()
 
+    @contextmanager
+    def flow_beside(self, queue: str) -> Iterator[None]:
+        """The same beside the fault, for workers that it does not strike, until the scene settles."""
+        self._beside = self._flowing(queue)
+        try:
+            yield
+        finally:
+            self._beside.stop()
+
+    def _flowing(self, queue: str) -> Flow:
+        flow = Flow(self.accepted, random.Random(self.rng.random()), self.scale, queue)
+        flow.start()
+        return flow
+
     def settle(self) -> None:
-        """Wait until every job has ended."""
-        self.until(lambda: not self.open(), "every job ends")
+        """Wait until every job has ended. Patience is for the next to end, not for all: how many there are is the
+        fault's choice, and how fast they end the machine's."""
+        if self._beside is not None:
+            self._beside.stop()
+        fewest: float = inf
+        while fewest:
+            fewer = self.until(partial(self._fewer_open, fewest), f"every job ends ({fewest} have not)")
+            if fewer is None:
+                return
+            fewest = fewer[0]
+
+    def _fewer_open(self, than: float) -> tuple[int] | None:
+        """How many jobs have not ended, if that is fewer."""
+        left = self.open()
+        return (left,) if left < than else None
 
     # -- what it looks at --------------------------------------------------------------------------------
 
