@@ -1,0 +1,119 @@
+import type { ExternalJob, JobRow, LiveEvent, RunningJob, Snapshot } from "./wire";
+
+/** What is known of a topic. The maps are the client's own: read them, do not change them. */
+export interface TopicState {
+  /** False until the first snapshot, and while a lost connection may have hidden something. */
+  readonly synced: boolean;
+  readonly jobs: ReadonlyMap<string, JobRow>;
+  /** By `app_id` and `job_id`, joined by a colon. */
+  readonly external: ReadonlyMap<string, ExternalJob>;
+  readonly running: ReadonlyMap<string, RunningJob>;
+}
+
+const FINAL = new Set(["completed", "failed", "cancelled"]);
+
+/** Whether a status is an end. */
+export function isEnded(status: string): boolean {
+  return FINAL.has(status);
+}
+
+/** The rows of one topic. Never goes back: a row older than the one it has is ignored. */
+export class Store {
+  readonly jobs = new Map<string, JobRow>();
+  readonly external = new Map<string, ExternalJob>();
+  readonly running = new Map<string, RunningJob>();
+  private filled = false;
+
+  /** Takes an event in; false when it told nothing new. */
+  apply(event: LiveEvent): boolean {
+    switch (event.name) {
+      case "job_update":
+        return this.putJob({ revision: event.revision, job: event.job });
+      case "external_job_update":
+        return this.putExternal(event.external);
+      case "job_run_started": {
+        const { app_id, job_type, job_id, started_at, actor } = event;
+        this.running.set(job_id, { app_id, job_type, job_id, started_at, actor });
+        return true;
+      }
+      case "job_run_ended":
+        this.running.delete(event.job_id);
+        return true;
+      case "job_gone":
+        this.running.delete(event.id);
+        return this.jobs.delete(event.id);
+      default:
+        return true;
+    }
+  }
+
+  /**
+   * Takes a snapshot in, and returns the events that would have led to it. The first one tells none: it is not
+   * news. `limit`: how many rows were asked for.
+   */
+  replace(snapshot: Snapshot, limit: number): LiveEvent[] {
+    const news: LiveEvent[] = [];
+    const complete = snapshot.complete ?? snapshot.jobs.length < limit;
+    this.replaceJobs(snapshot.jobs, complete, news);
+    for (const row of snapshot.external ?? []) {
+      if (this.putExternal(row)) news.push({ name: "external_job_update", external: row });
+    }
+    if (snapshot.running) this.replaceRunning(snapshot.running, news);
+    const first = !this.filled;
+    this.filled = true;
+    return first ? [] : news;
+  }
+
+  /** Forgets ended jobs when there are many more than `most`, those first that ended longest ago. */
+  trim(most: number): void {
+    if (this.jobs.size <= 1.2 * most) return;
+    const ended = [...this.jobs.values()].filter((row) => isEnded(row.job.status));
+    ended.sort((one, other) => ((one.job.finished_at ?? "") < (other.job.finished_at ?? "") ? -1 : 1));
+    for (const row of ended.slice(0, this.jobs.size - most)) this.jobs.delete(row.job.id);
+  }
+
+  private replaceJobs(rows: JobRow[], complete: boolean, news: LiveEvent[]): void {
+    const before = new Map(this.jobs);
+    this.jobs.clear();
+    for (const row of rows) {
+      const known = before.get(row.job.id);
+      before.delete(row.job.id);
+      const newer = !known || row.revision > known.revision;
+      this.jobs.set(row.job.id, newer ? row : known);
+      if (newer) news.push({ name: "job_update", ...row });
+    }
+    // Of a snapshot that was cut off, what it lacks may be there still; but nobody tells what became of it.
+    if (complete) for (const id of before.keys()) news.push({ name: "job_gone", id });
+  }
+
+  private replaceRunning(rows: RunningJob[], news: LiveEvent[]): void {
+    const before = new Map(this.running);
+    this.running.clear();
+    for (const row of rows) {
+      this.running.set(row.job_id, row);
+      if (!before.delete(row.job_id)) news.push({ name: "job_run_started", ...row });
+    }
+    for (const { app_id, job_type, job_id } of before.values()) {
+      const job = this.jobs.get(job_id)?.job;
+      const success = job?.status === "completed";
+      const reason = job ? job.reason : "unknown";
+      const ended_at = job?.finished_at ?? null;
+      news.push({ name: "job_run_ended", app_id, job_type, job_id, success, reason, ended_at });
+    }
+  }
+
+  private putJob(row: JobRow): boolean {
+    const known = this.jobs.get(row.job.id);
+    if (known && known.revision > row.revision) return false;
+    this.jobs.set(row.job.id, row);
+    return true;
+  }
+
+  private putExternal(row: ExternalJob): boolean {
+    const key = `${row.app_id}:${row.job_id}`;
+    const known = this.external.get(key);
+    if (known && (known.revision ?? 0) > (row.revision ?? 0)) return false;
+    this.external.set(key, row);
+    return !known || known.revision !== row.revision || row.revision === undefined;
+  }
+}

@@ -1,0 +1,272 @@
+import type { Settings } from "./options";
+import { guarded } from "./signal";
+import { Store, type TopicState } from "./store";
+import type { ClientFrame, LiveEvent, Snapshot } from "./wire";
+
+/** A refusal, or a topic that is not there. `code` is one of the server's. */
+export interface TopicError {
+  code: string;
+  message: string;
+}
+
+export interface TopicListener {
+  /** Each event, once and in order. After a time without a connection: what would have led to the state. */
+  onEvent?: (event: LiveEvent) => void;
+  /** The state after a change; several changes may come as one. At once if it is known already. */
+  onState?: (state: TopicState) => void;
+  onError?: (error: TopicError) => void;
+  /** How many jobs a snapshot holds at most. Default 50; the highest of a topic's listeners counts. */
+  limit?: number;
+}
+
+const DEFAULT_LIMIT = 50;
+const MOST_LIMIT = 1000;
+const MOST_KEPT = 2000;
+const REPLAY_MS = 400;
+const REPLAYS = 3;
+const SNAPSHOT_MS = 2000;
+const MOST_AHEAD = 500;
+const STRANGE_BEATS = 2;
+const TRANSIENT = new Set(["RATE_LIMITED", "UNAVAILABLE", "INTERNAL"]);
+
+/** One topic: who listens, how far it has been heard, and what is asked for again. */
+export class Topic {
+  /** The server was asked for it on this connection, and did not refuse. */
+  refused: TopicError | null = null;
+  private readonly listeners = new Set<TopicListener>();
+  private readonly store = new Store();
+  private synced = false;
+  private epoch = "";
+  /** The last event taken in; null while a snapshot is awaited. */
+  private seq: number | null = null;
+  private head = 0;
+  private readonly ahead = new Map<number, LiveEvent>();
+  private asks = 0;
+  private askedLimit = 0;
+  private strange = 0;
+  private askTimer: ReturnType<typeof setTimeout> | undefined;
+  private stateTimer: ReturnType<typeof setTimeout> | undefined;
+  private changed = false;
+
+  constructor(
+    readonly name: string,
+    readonly sub: string,
+    private readonly settings: Settings,
+    private readonly send: (frame: ClientFrame) => boolean,
+    private readonly currentEpoch: () => string,
+  ) {}
+
+  get limit(): number {
+    const asked = [...this.listeners].map((listener) => listener.limit ?? DEFAULT_LIMIT);
+    return Math.min(MOST_LIMIT, Math.max(1, ...(asked.length ? asked : [DEFAULT_LIMIT])));
+  }
+
+  get unused(): boolean {
+    return this.listeners.size === 0;
+  }
+
+  get state(): TopicState {
+    const { jobs, external, running } = this.store;
+    return { synced: this.synced, jobs, external, running };
+  }
+
+  add(listener: TopicListener): void {
+    this.listeners.add(listener);
+    if (this.askedLimit && this.limit > this.askedLimit) this.askSnapshot();
+    queueMicrotask(() => {
+      if (!this.listeners.has(listener)) return;
+      if (this.refused) guarded(() => listener.onError?.(this.refused!));
+      else if (this.synced) guarded(() => listener.onState?.(this.state));
+    });
+  }
+
+  remove(listener: TopicListener): void {
+    this.listeners.delete(listener);
+  }
+
+  /** Asks a connection for everything since the last event, or for a snapshot. */
+  subscribe(): void {
+    this.refused = null;
+    const epoch = this.currentEpoch();
+    if (this.seq !== null && this.epoch === epoch) {
+      this.request({ since: { epoch, seq: this.seq } });
+    } else {
+      this.restart();
+    }
+  }
+
+  /** Asks for whatever came after the last event: the server may have told it to nobody. */
+  probe(): void {
+    if (this.refused) return;
+    if (this.seq === null) this.askSnapshot();
+    else this.send({ type: "replay", sub: this.sub, after: this.seq });
+  }
+
+  /** The connection is gone: what is shown may be old from here on. */
+  disconnected(): void {
+    clearTimeout(this.askTimer);
+    this.asks = 0;
+    if (!this.synced) return;
+    this.synced = false;
+    this.tell();
+  }
+
+  /** Ends all of it. */
+  dispose(): void {
+    clearTimeout(this.askTimer);
+    clearTimeout(this.stateTimer);
+    this.listeners.clear();
+  }
+
+  onSnapshot(snapshot: Snapshot): void {
+    if (!Array.isArray(snapshot.jobs)) return;
+    const news = this.store.replace(snapshot, this.limit);
+    this.store.trim(MOST_KEPT);
+    this.synced = true;
+    this.refused = null;
+    if (typeof snapshot.seq === "number") {
+      this.epoch = this.currentEpoch();
+      this.seq = snapshot.seq;
+      this.head = Math.max(snapshot.seq, this.head);
+      this.strange = 0;
+      this.settle();
+    }
+    for (const event of news) this.emit(event);
+    this.tell();
+    this.drain();
+  }
+
+  onEvent(seq: number, event: LiveEvent): void {
+    if (this.seq === null) {
+      // The snapshot that is awaited may be older than this.
+      this.keepAhead(seq, event);
+      return;
+    }
+    if (seq <= this.seq) return;
+    this.keepAhead(seq, event);
+    this.drain();
+  }
+
+  /** The server's own count, told by a beat; undefined when it does not know the subscription. */
+  onHead(head: number | undefined): void {
+    if (this.refused) return;
+    const strange = head === undefined || (this.seq !== null && head < this.seq);
+    this.strange = strange ? this.strange + 1 : 0;
+    if (strange) {
+      // Once may be a beat that was on its way; twice is a server that has begun to count anew.
+      if (this.strange >= STRANGE_BEATS) this.restart();
+    } else if (this.seq !== null && head > this.seq) {
+      this.head = Math.max(this.head, head);
+      this.askMissing();
+    } else if (this.seq !== null && !this.synced) {
+      this.synced = true;
+      this.tell();
+    }
+  }
+
+  /** The server gave up on telling every event. */
+  restart(): void {
+    this.seq = null;
+    this.head = 0;
+    this.ahead.clear();
+    this.askSnapshot();
+  }
+
+  onError(error: TopicError): void {
+    if (TRANSIENT.has(error.code)) {
+      this.asks += 1;
+      this.later(SNAPSHOT_MS, () => this.subscribe());
+      return;
+    }
+    this.refused = error;
+    this.settle();
+    for (const listener of [...this.listeners]) guarded(() => listener.onError?.(error));
+  }
+
+  private drain(): void {
+    if (this.seq === null) return;
+    for (const seq of [...this.ahead.keys()]) if (seq <= this.seq) this.ahead.delete(seq);
+    let moved = false;
+    for (let event = this.ahead.get(this.seq + 1); event; event = this.ahead.get(this.seq + 1)) {
+      this.ahead.delete(this.seq + 1);
+      this.seq += 1;
+      moved = true;
+      if (this.store.apply(event)) this.emit(event);
+    }
+    if (moved) {
+      this.store.trim(MOST_KEPT);
+      this.tell();
+    }
+    this.head = Math.max(this.head, this.seq, ...this.ahead.keys());
+    if (this.head === this.seq) this.settle();
+    else this.askMissing(moved);
+  }
+
+  private keepAhead(seq: number, event: LiveEvent): void {
+    this.ahead.set(seq, event);
+    if (this.ahead.size <= MOST_AHEAD) return;
+    if (this.seq !== null) this.restart();
+    else this.ahead.delete(this.ahead.keys().next().value!);
+  }
+
+  private askMissing(progress = false): void {
+    if (progress) this.asks = 0;
+    if (this.askTimer !== undefined) {
+      if (progress) this.later(REPLAY_MS, () => this.askMissing());
+      return;
+    }
+    if (this.asks >= REPLAYS) {
+      this.restart();
+      return;
+    }
+    this.asks += 1;
+    if (this.seq !== null) this.send({ type: "replay", sub: this.sub, after: this.seq });
+    this.later(REPLAY_MS, () => this.askMissing());
+  }
+
+  private askSnapshot(): void {
+    if (!this.request({})) return;
+    this.asks += 1;
+    this.later(SNAPSHOT_MS * Math.min(5, this.asks), () => this.seq === null && this.askSnapshot());
+  }
+
+  private request(more: { since?: { epoch: string; seq: number } }): boolean {
+    const { sub, name: topic, limit } = this;
+    this.askedLimit = limit;
+    return this.send({ type: "subscribe", sub, topic, snapshot: true, limit, ...more });
+  }
+
+  private later(ms: number, run: () => void): void {
+    clearTimeout(this.askTimer);
+    this.askTimer = setTimeout(() => {
+      this.askTimer = undefined;
+      run();
+    }, ms);
+  }
+
+  private settle(): void {
+    clearTimeout(this.askTimer);
+    this.askTimer = undefined;
+    this.asks = 0;
+  }
+
+  private emit(event: LiveEvent): void {
+    for (const listener of [...this.listeners]) guarded(() => listener.onEvent?.(event));
+  }
+
+  private tell(): void {
+    this.changed = true;
+    if (this.stateTimer !== undefined) return;
+    this.tellNow();
+    this.stateTimer = setTimeout(() => {
+      this.stateTimer = undefined;
+      if (this.changed) this.tell();
+    }, this.settings.stateEveryMs);
+  }
+
+  private tellNow(): void {
+    this.changed = false;
+    const state = this.state;
+    for (const listener of [...this.listeners]) guarded(() => listener.onState?.(state));
+  }
+}

@@ -1,0 +1,962 @@
+// Built from sdk/js (npm run build). Do not edit.
+
+// src/backoff.ts
+function backoff(failures, first, longest, random) {
+  const whole = Math.min(longest, first * 1.7 ** Math.max(0, failures - 1));
+  return whole * (0.25 + 0.75 * random());
+}
+
+// src/status.ts
+function reasonOf(code) {
+  if (code === 4401) return "unauthenticated";
+  if (code === 4403) return "forbidden";
+  return "unreachable";
+}
+
+// src/connection.ts
+var STABLE_MS = 1e4;
+var PING_AFTER_MS = 25e3;
+var ANSWER_MS = 2500;
+var REFUSED_MS = 15e3;
+var NORMAL_CLOSE = 1e3;
+var Connection = class {
+  constructor(settings2, events) {
+    this.settings = settings2;
+    this.events = events;
+    this.socket = null;
+    this.wanted = false;
+    this.live = false;
+    this.failures = 0;
+    this.liveAt = 0;
+    this.heardAt = 0;
+    this.askedAt = 0;
+    /** Counts attempts, so that what belongs to an earlier one is ignored. */
+    this.attempt = 0;
+  }
+  get isLive() {
+    return this.live;
+  }
+  start() {
+    if (this.wanted) return;
+    this.wanted = true;
+    void this.open();
+  }
+  stop() {
+    this.wanted = false;
+    clearTimeout(this.retryTimer);
+    this.drop();
+  }
+  /** Tries again within `withinMs`, if it is waiting for its next attempt. */
+  retrySoon(withinMs) {
+    if (!this.wanted || this.socket || this.retryTimer === void 0) return;
+    this.schedule(withinMs * this.settings.random());
+  }
+  /** Gives the connection up and makes a new one at once. */
+  restart() {
+    if (!this.wanted) return;
+    this.failures = 0;
+    const was = this.socket !== null;
+    this.drop();
+    if (was) this.events.onDown("");
+    clearTimeout(this.retryTimer);
+    void this.open();
+  }
+  /** False when there is no connection. */
+  send(frame) {
+    if (!this.live || !this.socket) return false;
+    this.socket.send(JSON.stringify(frame));
+    return true;
+  }
+  /** To be called about once a second: notices a connection that is open and dead. */
+  check(quietMs) {
+    if (!this.live) return;
+    const now = Date.now();
+    const quiet = now - this.heardAt;
+    if (this.askedAt > this.heardAt) {
+      if (now - this.askedAt > ANSWER_MS) this.down("silent", this.attempt);
+    } else if (quiet > Math.min(quietMs, PING_AFTER_MS)) {
+      this.ping();
+    }
+  }
+  /** Asks for a sign of life; without one the connection is made anew. */
+  ping() {
+    if (this.send({ type: "ping" })) this.askedAt = Date.now();
+  }
+  async open() {
+    this.retryTimer = void 0;
+    const attempt = ++this.attempt;
+    this.helloTimer = setTimeout(() => this.down("unreachable", attempt), this.settings.helloMs);
+    try {
+      const address = await this.address();
+      if (attempt !== this.attempt || !this.wanted) return;
+      if (!this.settings.WebSocket) throw new Error("no WebSocket");
+      this.attach(new this.settings.WebSocket(address), attempt);
+    } catch {
+      this.down(this.settings.ticket ? "ticket" : "unreachable", attempt);
+    }
+  }
+  async address() {
+    const address = `${this.settings.url.replace(/^http/, "ws")}/ws`;
+    if (!this.settings.ticket) return address;
+    return `${address}?ticket=${encodeURIComponent(await this.settings.ticket())}`;
+  }
+  attach(socket, attempt) {
+    this.socket = socket;
+    socket.onmessage = (message) => {
+      if (attempt === this.attempt) this.receive(message.data);
+    };
+    socket.onclose = (close) => this.down(reasonOf(close.code), attempt);
+  }
+  receive(data) {
+    this.heardAt = Date.now();
+    const frame = parsed(data);
+    if (frame === null) return;
+    if (frame.type === "hello" && !this.live) {
+      clearTimeout(this.helloTimer);
+      this.live = true;
+      this.liveAt = this.heardAt;
+      this.askedAt = 0;
+      this.events.onLive(frame);
+    } else if (this.live) {
+      this.events.onFrame(frame);
+    }
+  }
+  down(reason, attempt) {
+    if (attempt !== this.attempt || !this.wanted) return;
+    const stable = this.live && Date.now() - this.liveAt >= STABLE_MS;
+    this.failures = stable ? 1 : this.failures + 1;
+    this.drop();
+    const { backoffMs, maxBackoffMs, random } = this.settings;
+    const pause = backoff(this.failures, backoffMs, maxBackoffMs, random);
+    const refused = reason === "forbidden" || reason === "unauthenticated" && !this.settings.ticket;
+    this.schedule(refused ? Math.max(pause, REFUSED_MS) : pause);
+    this.events.onDown(reason);
+  }
+  schedule(ms) {
+    clearTimeout(this.retryTimer);
+    this.retryTimer = setTimeout(() => void this.open(), ms);
+  }
+  drop() {
+    this.attempt += 1;
+    this.live = false;
+    clearTimeout(this.helloTimer);
+    const { socket } = this;
+    this.socket = null;
+    if (!socket) return;
+    socket.onmessage = socket.onclose = null;
+    try {
+      socket.close(NORMAL_CLOSE);
+    } catch {
+    }
+  }
+};
+function parsed(data) {
+  if (typeof data !== "string") return null;
+  try {
+    const frame = JSON.parse(data);
+    return typeof frame === "object" && frame !== null ? frame : null;
+  } catch {
+    return null;
+  }
+}
+
+// src/options.ts
+function settings(options) {
+  const dropFrames = options.dropFrames ?? 0;
+  checkShare(dropFrames);
+  return {
+    url: absolute(options.url ?? "/live"),
+    ticket: options.ticket,
+    pollHeaders: options.pollHeaders,
+    polling: options.polling ?? true,
+    pollAfterMs: options.pollAfterMs ?? 2e3,
+    pollEveryMs: options.pollEveryMs ?? 2e3,
+    backoffMs: options.backoffMs ?? 1e3,
+    maxBackoffMs: options.maxBackoffMs ?? 15e3,
+    helloMs: options.helloMs ?? 1e4,
+    stateEveryMs: options.stateEveryMs ?? 50,
+    lingerMs: options.lingerMs ?? 250,
+    dropFrames,
+    WebSocket: options.WebSocket ?? globalThis.WebSocket,
+    // Called through an arrow: a browser's own fetch refuses to be called as a method of something else.
+    fetch: options.fetch ?? (globalThis.fetch && ((...args) => globalThis.fetch(...args))),
+    random: options.random ?? Math.random
+  };
+}
+function checkShare(share) {
+  if (!(share >= 0 && share <= 1)) throw new TypeError(`dropFrames is a share between 0 and 1, not ${share}`);
+}
+function absolute(url) {
+  const base = globalThis.location?.href;
+  const found = base ? new URL(url, base) : new URL(url);
+  if (!/^https?:$/.test(found.protocol)) throw new TypeError(`url is an http(s) address, not ${url}`);
+  return found.href.replace(/\/+$/, "");
+}
+
+// src/poller.ts
+var ANSWER_MS2 = 1e4;
+var MOST_PAUSE_MS = 15e3;
+var Poller = class {
+  constructor(settings2, topics, onRound) {
+    this.settings = settings2;
+    this.topics = topics;
+    this.onRound = onRound;
+    this.running = false;
+    this.failures = 0;
+    this.round = 0;
+    this.abort = null;
+  }
+  get isRunning() {
+    return this.running;
+  }
+  start() {
+    if (this.running || !this.settings.polling || !this.settings.fetch) return;
+    this.running = true;
+    this.failures = 0;
+    void this.poll();
+  }
+  stop() {
+    this.running = false;
+    this.round += 1;
+    clearTimeout(this.timer);
+    this.abort?.abort();
+  }
+  /** The next round now, not when its time has come. */
+  hurry() {
+    if (!this.running || this.abort) return;
+    clearTimeout(this.timer);
+    void this.poll();
+  }
+  async poll() {
+    const round = ++this.round;
+    const abort = new AbortController();
+    this.abort = abort;
+    const patience = setTimeout(() => abort.abort(), ANSWER_MS2);
+    const answers = [];
+    for (const topic of this.topics()) {
+      if (topic.refused) continue;
+      const answer = await this.ask(topic, abort.signal, () => round === this.round);
+      answers.push(answer);
+      if (round !== this.round || answer === "unreachable") break;
+    }
+    clearTimeout(patience);
+    if (round !== this.round) return;
+    this.abort = null;
+    const failed = answers.find((answer) => answer !== "good") ?? "";
+    this.failures = failed ? this.failures + 1 : 0;
+    this.timer = setTimeout(() => void this.poll(), this.pause());
+    if (answers.length) this.onRound(failed === "", failed);
+  }
+  pause() {
+    const { pollEveryMs, random } = this.settings;
+    if (this.failures) return backoff(this.failures + 2, pollEveryMs / 2, MOST_PAUSE_MS, random);
+    return pollEveryMs * (0.8 + 0.4 * random());
+  }
+  async ask(topic, signal, current) {
+    try {
+      const query = new URLSearchParams({ topic: topic.name, limit: String(topic.limit) });
+      const headers = { Accept: "application/json", ...await this.settings.pollHeaders?.() };
+      const options = { headers, signal, cache: "no-store", credentials: "same-origin" };
+      const answer = await this.settings.fetch(`${this.settings.url}/poll?${query}`, options);
+      if (answer.ok) {
+        const snapshot = await answer.json();
+        if (current()) topic.onSnapshot({ ...snapshot, seq: void 0 });
+        return "good";
+      }
+      if (answer.status === 401) return "unauthenticated";
+      if (answer.status >= 500 || answer.status === 429) return "unreachable";
+      const told = await answer.json();
+      const error = told.error ?? { code: `HTTP_${answer.status}`, message: answer.statusText };
+      if (current()) topic.onError(error);
+      return "good";
+    } catch {
+      return "unreachable";
+    }
+  }
+};
+
+// src/signal.ts
+var Signal = class {
+  constructor() {
+    this.listeners = /* @__PURE__ */ new Set();
+  }
+  get size() {
+    return this.listeners.size;
+  }
+  /** Returns the function that ends it. One function added twice is called twice. */
+  add(listener) {
+    const own = (value) => listener(value);
+    this.listeners.add(own);
+    return () => void this.listeners.delete(own);
+  }
+  emit(value) {
+    for (const listener of [...this.listeners]) guarded(() => listener(value));
+  }
+};
+function guarded(run) {
+  try {
+    run();
+  } catch (error) {
+    if (typeof globalThis.reportError === "function") globalThis.reportError(error);
+    else console.error(error);
+  }
+}
+
+// src/store.ts
+var FINAL = /* @__PURE__ */ new Set(["completed", "failed", "cancelled"]);
+function isEnded(status) {
+  return FINAL.has(status);
+}
+var Store = class {
+  constructor() {
+    this.jobs = /* @__PURE__ */ new Map();
+    this.external = /* @__PURE__ */ new Map();
+    this.running = /* @__PURE__ */ new Map();
+    this.filled = false;
+  }
+  /** Takes an event in; false when it told nothing new. */
+  apply(event) {
+    switch (event.name) {
+      case "job_update":
+        return this.putJob({ revision: event.revision, job: event.job });
+      case "external_job_update":
+        return this.putExternal(event.external);
+      case "job_run_started": {
+        const { app_id, job_type, job_id, started_at, actor } = event;
+        this.running.set(job_id, { app_id, job_type, job_id, started_at, actor });
+        return true;
+      }
+      case "job_run_ended":
+        this.running.delete(event.job_id);
+        return true;
+      case "job_gone":
+        this.running.delete(event.id);
+        return this.jobs.delete(event.id);
+      default:
+        return true;
+    }
+  }
+  /**
+   * Takes a snapshot in, and returns the events that would have led to it. The first one tells none: it is not
+   * news. `limit`: how many rows were asked for.
+   */
+  replace(snapshot, limit) {
+    const news = [];
+    const complete = snapshot.complete ?? snapshot.jobs.length < limit;
+    this.replaceJobs(snapshot.jobs, complete, news);
+    for (const row of snapshot.external ?? []) {
+      if (this.putExternal(row)) news.push({ name: "external_job_update", external: row });
+    }
+    if (snapshot.running) this.replaceRunning(snapshot.running, news);
+    const first = !this.filled;
+    this.filled = true;
+    return first ? [] : news;
+  }
+  /** Forgets ended jobs when there are many more than `most`, those first that ended longest ago. */
+  trim(most) {
+    if (this.jobs.size <= 1.2 * most) return;
+    const ended = [...this.jobs.values()].filter((row) => isEnded(row.job.status));
+    ended.sort((one, other) => (one.job.finished_at ?? "") < (other.job.finished_at ?? "") ? -1 : 1);
+    for (const row of ended.slice(0, this.jobs.size - most)) this.jobs.delete(row.job.id);
+  }
+  replaceJobs(rows, complete, news) {
+    const before = new Map(this.jobs);
+    this.jobs.clear();
+    for (const row of rows) {
+      const known = before.get(row.job.id);
+      before.delete(row.job.id);
+      const newer = !known || row.revision > known.revision;
+      this.jobs.set(row.job.id, newer ? row : known);
+      if (newer) news.push({ name: "job_update", ...row });
+    }
+    if (complete) for (const id of before.keys()) news.push({ name: "job_gone", id });
+  }
+  replaceRunning(rows, news) {
+    const before = new Map(this.running);
+    this.running.clear();
+    for (const row of rows) {
+      this.running.set(row.job_id, row);
+      if (!before.delete(row.job_id)) news.push({ name: "job_run_started", ...row });
+    }
+    for (const { app_id, job_type, job_id } of before.values()) {
+      const job = this.jobs.get(job_id)?.job;
+      const success = job?.status === "completed";
+      const reason = job ? job.reason : "unknown";
+      const ended_at = job?.finished_at ?? null;
+      news.push({ name: "job_run_ended", app_id, job_type, job_id, success, reason, ended_at });
+    }
+  }
+  putJob(row) {
+    const known = this.jobs.get(row.job.id);
+    if (known && known.revision > row.revision) return false;
+    this.jobs.set(row.job.id, row);
+    return true;
+  }
+  putExternal(row) {
+    const key = `${row.app_id}:${row.job_id}`;
+    const known = this.external.get(key);
+    if (known && (known.revision ?? 0) > (row.revision ?? 0)) return false;
+    this.external.set(key, row);
+    return !known || known.revision !== row.revision || row.revision === void 0;
+  }
+};
+
+// src/topic.ts
+var DEFAULT_LIMIT = 50;
+var MOST_LIMIT = 1e3;
+var MOST_KEPT = 2e3;
+var REPLAY_MS = 400;
+var REPLAYS = 3;
+var SNAPSHOT_MS = 2e3;
+var MOST_AHEAD = 500;
+var STRANGE_BEATS = 2;
+var TRANSIENT = /* @__PURE__ */ new Set(["RATE_LIMITED", "UNAVAILABLE", "INTERNAL"]);
+var Topic = class {
+  constructor(name, sub, settings2, send, currentEpoch) {
+    this.name = name;
+    this.sub = sub;
+    this.settings = settings2;
+    this.send = send;
+    this.currentEpoch = currentEpoch;
+    /** The server was asked for it on this connection, and did not refuse. */
+    this.refused = null;
+    this.listeners = /* @__PURE__ */ new Set();
+    this.store = new Store();
+    this.synced = false;
+    this.epoch = "";
+    /** The last event taken in; null while a snapshot is awaited. */
+    this.seq = null;
+    this.head = 0;
+    this.ahead = /* @__PURE__ */ new Map();
+    this.asks = 0;
+    this.askedLimit = 0;
+    this.strange = 0;
+    this.changed = false;
+  }
+  get limit() {
+    const asked = [...this.listeners].map((listener) => listener.limit ?? DEFAULT_LIMIT);
+    return Math.min(MOST_LIMIT, Math.max(1, ...asked.length ? asked : [DEFAULT_LIMIT]));
+  }
+  get unused() {
+    return this.listeners.size === 0;
+  }
+  get state() {
+    const { jobs, external, running } = this.store;
+    return { synced: this.synced, jobs, external, running };
+  }
+  add(listener) {
+    this.listeners.add(listener);
+    if (this.askedLimit && this.limit > this.askedLimit) this.askSnapshot();
+    queueMicrotask(() => {
+      if (!this.listeners.has(listener)) return;
+      if (this.refused) guarded(() => listener.onError?.(this.refused));
+      else if (this.synced) guarded(() => listener.onState?.(this.state));
+    });
+  }
+  remove(listener) {
+    this.listeners.delete(listener);
+  }
+  /** Asks a connection for everything since the last event, or for a snapshot. */
+  subscribe() {
+    this.refused = null;
+    const epoch = this.currentEpoch();
+    if (this.seq !== null && this.epoch === epoch) {
+      this.request({ since: { epoch, seq: this.seq } });
+    } else {
+      this.restart();
+    }
+  }
+  /** Asks for whatever came after the last event: the server may have told it to nobody. */
+  probe() {
+    if (this.refused) return;
+    if (this.seq === null) this.askSnapshot();
+    else this.send({ type: "replay", sub: this.sub, after: this.seq });
+  }
+  /** The connection is gone: what is shown may be old from here on. */
+  disconnected() {
+    clearTimeout(this.askTimer);
+    this.asks = 0;
+    if (!this.synced) return;
+    this.synced = false;
+    this.tell();
+  }
+  /** Ends all of it. */
+  dispose() {
+    clearTimeout(this.askTimer);
+    clearTimeout(this.stateTimer);
+    this.listeners.clear();
+  }
+  onSnapshot(snapshot) {
+    if (!Array.isArray(snapshot.jobs)) return;
+    const news = this.store.replace(snapshot, this.limit);
+    this.store.trim(MOST_KEPT);
+    this.synced = true;
+    this.refused = null;
+    if (typeof snapshot.seq === "number") {
+      this.epoch = this.currentEpoch();
+      this.seq = snapshot.seq;
+      this.head = Math.max(snapshot.seq, this.head);
+      this.strange = 0;
+      this.settle();
+    }
+    for (const event of news) this.emit(event);
+    this.tell();
+    this.drain();
+  }
+  onEvent(seq, event) {
+    if (this.seq === null) {
+      this.keepAhead(seq, event);
+      return;
+    }
+    if (seq <= this.seq) return;
+    this.keepAhead(seq, event);
+    this.drain();
+  }
+  /** The server's own count, told by a beat; undefined when it does not know the subscription. */
+  onHead(head) {
+    if (this.refused) return;
+    const strange = head === void 0 || this.seq !== null && head < this.seq;
+    this.strange = strange ? this.strange + 1 : 0;
+    if (strange) {
+      if (this.strange >= STRANGE_BEATS) this.restart();
+    } else if (this.seq !== null && head > this.seq) {
+      this.head = Math.max(this.head, head);
+      this.askMissing();
+    } else if (this.seq !== null && !this.synced) {
+      this.synced = true;
+      this.tell();
+    }
+  }
+  /** The server gave up on telling every event. */
+  restart() {
+    this.seq = null;
+    this.head = 0;
+    this.ahead.clear();
+    this.askSnapshot();
+  }
+  onError(error) {
+    if (TRANSIENT.has(error.code)) {
+      this.asks += 1;
+      this.later(SNAPSHOT_MS, () => this.subscribe());
+      return;
+    }
+    this.refused = error;
+    this.settle();
+    for (const listener of [...this.listeners]) guarded(() => listener.onError?.(error));
+  }
+  drain() {
+    if (this.seq === null) return;
+    for (const seq of [...this.ahead.keys()]) if (seq <= this.seq) this.ahead.delete(seq);
+    let moved = false;
+    for (let event = this.ahead.get(this.seq + 1); event; event = this.ahead.get(this.seq + 1)) {
+      this.ahead.delete(this.seq + 1);
+      this.seq += 1;
+      moved = true;
+      if (this.store.apply(event)) this.emit(event);
+    }
+    if (moved) {
+      this.store.trim(MOST_KEPT);
+      this.tell();
+    }
+    this.head = Math.max(this.head, this.seq, ...this.ahead.keys());
+    if (this.head === this.seq) this.settle();
+    else this.askMissing(moved);
+  }
+  keepAhead(seq, event) {
+    this.ahead.set(seq, event);
+    if (this.ahead.size <= MOST_AHEAD) return;
+    if (this.seq !== null) this.restart();
+    else this.ahead.delete(this.ahead.keys().next().value);
+  }
+  askMissing(progress = false) {
+    if (progress) this.asks = 0;
+    if (this.askTimer !== void 0) {
+      if (progress) this.later(REPLAY_MS, () => this.askMissing());
+      return;
+    }
+    if (this.asks >= REPLAYS) {
+      this.restart();
+      return;
+    }
+    this.asks += 1;
+    if (this.seq !== null) this.send({ type: "replay", sub: this.sub, after: this.seq });
+    this.later(REPLAY_MS, () => this.askMissing());
+  }
+  askSnapshot() {
+    if (!this.request({})) return;
+    this.asks += 1;
+    this.later(SNAPSHOT_MS * Math.min(5, this.asks), () => this.seq === null && this.askSnapshot());
+  }
+  request(more) {
+    const { sub, name: topic, limit } = this;
+    this.askedLimit = limit;
+    return this.send({ type: "subscribe", sub, topic, snapshot: true, limit, ...more });
+  }
+  later(ms, run) {
+    clearTimeout(this.askTimer);
+    this.askTimer = setTimeout(() => {
+      this.askTimer = void 0;
+      run();
+    }, ms);
+  }
+  settle() {
+    clearTimeout(this.askTimer);
+    this.askTimer = void 0;
+    this.asks = 0;
+  }
+  emit(event) {
+    for (const listener of [...this.listeners]) guarded(() => listener.onEvent?.(event));
+  }
+  tell() {
+    this.changed = true;
+    if (this.stateTimer !== void 0) return;
+    this.tellNow();
+    this.stateTimer = setTimeout(() => {
+      this.stateTimer = void 0;
+      if (this.changed) this.tell();
+    }, this.settings.stateEveryMs);
+  }
+  tellNow() {
+    this.changed = false;
+    const state = this.state;
+    for (const listener of [...this.listeners]) guarded(() => listener.onState?.(state));
+  }
+};
+
+// src/wake.ts
+var ASLEEP_MS = 5e3;
+function watch(everyMs, tick, wake) {
+  let last = Date.now();
+  const timer = setInterval(() => {
+    const passed = Date.now() - last;
+    last = Date.now();
+    if (passed > everyMs + ASLEEP_MS) wake();
+    tick();
+  }, everyMs);
+  const shown = () => {
+    if (globalThis.document?.visibilityState !== "hidden") wake();
+  };
+  const page = globalThis.document;
+  const view = globalThis.window;
+  page?.addEventListener("visibilitychange", shown);
+  view?.addEventListener?.("online", wake);
+  view?.addEventListener?.("pageshow", wakeIfKept);
+  function wakeIfKept(event) {
+    if (event.persisted) wake();
+  }
+  return () => {
+    clearInterval(timer);
+    page?.removeEventListener("visibilitychange", shown);
+    view?.removeEventListener?.("online", wake);
+    view?.removeEventListener?.("pageshow", wakeIfKept);
+  };
+}
+
+// src/wire.ts
+var WIRE_VERSION = 1;
+
+// src/client.ts
+var TICK_MS = 500;
+var WAKE_SPREAD_MS = 300;
+var QUIET_BEATS = 3;
+var LiveClient = class {
+  /** Nothing happens until `subscribe` or `connect`. */
+  constructor(options = {}) {
+    this.topics = /* @__PURE__ */ new Map();
+    this.bySub = /* @__PURE__ */ new Map();
+    this.lingers = /* @__PURE__ */ new Map();
+    this.statuses = new Signal();
+    this.told = { status: "connecting", reason: "", outdated: false };
+    this.state = "idle";
+    this.epoch = "";
+    this.beatMs = 1e3;
+    this.beatAt = 0;
+    this.outdated = false;
+    this.reason = "";
+    this.tried = false;
+    this.polled = false;
+    this.subs = 0;
+    this.dropped = 0;
+    this.settings = settings(options);
+    this.connection = new Connection(this.settings, {
+      onLive: (hello) => this.onLive(hello),
+      onFrame: (frame) => this.onFrame(frame),
+      onDown: (reason) => this.onDown(reason)
+    });
+    this.poller = new Poller(
+      this.settings,
+      () => [...this.topics.values()],
+      (good, reason) => this.onPolled(good, reason)
+    );
+  }
+  get status() {
+    return this.told.status;
+  }
+  get statusEvent() {
+    return this.told;
+  }
+  /** How many frames `dropFrames` has thrown away. */
+  get framesDropped() {
+    return this.dropped;
+  }
+  get dropFrames() {
+    return this.settings.dropFrames;
+  }
+  /** May be changed while connected. Throws a TypeError unless it is between 0 and 1. */
+  set dropFrames(share) {
+    checkShare(share);
+    this.settings.dropFrames = share;
+  }
+  /** Calls back now and at each change. Returns the function that ends it. */
+  onStatus(listener) {
+    const remove = this.statuses.add(listener);
+    listener(this.told);
+    return remove;
+  }
+  /**
+   * Hears of a topic (`job:<id>`, `type:<app>:<job_type>`, `app:<app_id>`, `user:<user_id>`, `schedule:<id>`,
+   * `jobs`, `system`). Several listeners of one topic share one subscription. Returns the function that ends it.
+   */
+  subscribe(name, listener) {
+    const topic = this.topics.get(name) ?? this.newTopic(name);
+    clearTimeout(this.lingers.get(name));
+    this.lingers.delete(name);
+    const own = { ...listener };
+    topic.add(own);
+    this.connect();
+    let ended = false;
+    return () => {
+      if (ended) return;
+      ended = true;
+      topic.remove(own);
+      if (topic.unused) this.leave(topic);
+    };
+  }
+  /** Connects now, not with the first subscription. */
+  connect() {
+    if (this.state !== "idle") return;
+    this.state = "started";
+    this.unwatch = watch(TICK_MS, () => this.tick(), () => this.wake());
+    this.connection.start();
+    this.pollSoon();
+  }
+  /** Gives the connection up and makes a new one, without a pause. */
+  reconnect() {
+    if (this.state === "closed") this.state = "idle";
+    if (this.state === "idle") this.connect();
+    else this.connection.restart();
+  }
+  /** Ends the connection; subscriptions are kept for a `reconnect`. */
+  close() {
+    if (this.state === "closed") return;
+    this.state = "closed";
+    this.unwatch?.();
+    clearTimeout(this.pollTimer);
+    this.pollTimer = void 0;
+    this.poller.stop();
+    this.connection.stop();
+    this.tried = this.polled = false;
+    for (const topic of this.topics.values()) topic.disconnected();
+    this.tell();
+  }
+  newTopic(name) {
+    this.subs += 1;
+    const send = this.connection.send.bind(this.connection);
+    const topic = new Topic(name, `s${this.subs}`, this.settings, send, () => this.epoch);
+    this.topics.set(name, topic);
+    this.bySub.set(topic.sub, topic);
+    queueMicrotask(() => {
+      if (this.topics.get(name) !== topic) return;
+      if (this.connection.isLive) topic.subscribe();
+      else this.poller.hurry();
+    });
+    return topic;
+  }
+  leave(topic) {
+    const end = () => {
+      this.lingers.delete(topic.name);
+      this.topics.delete(topic.name);
+      this.bySub.delete(topic.sub);
+      topic.dispose();
+      this.connection.send({ type: "unsubscribe", sub: topic.sub });
+    };
+    this.lingers.set(topic.name, setTimeout(end, this.settings.lingerMs));
+  }
+  onLive(hello) {
+    this.epoch = String(hello.epoch);
+    this.outdated = hello.version !== WIRE_VERSION;
+    this.beatMs = 1e3 * (hello.beat_seconds > 0 ? hello.beat_seconds : 1);
+    this.beatAt = Date.now();
+    this.reason = "";
+    this.tried = true;
+    this.polled = false;
+    clearTimeout(this.pollTimer);
+    this.pollTimer = void 0;
+    this.poller.stop();
+    for (const topic of this.topics.values()) topic.subscribe();
+    this.tell();
+  }
+  onFrame(frame) {
+    if (this.settings.dropFrames > 0 && this.settings.random() < this.settings.dropFrames) {
+      this.dropped += 1;
+      return;
+    }
+    switch (frame.type) {
+      case "event": {
+        const { sub, seq, event } = frame;
+        if (event && typeof seq === "number") this.bySub.get(sub)?.onEvent(seq, event);
+        break;
+      }
+      case "snapshot": {
+        const snapshot = frame;
+        this.bySub.get(snapshot.sub ?? "")?.onSnapshot(snapshot);
+        break;
+      }
+      case "beat":
+        this.onBeat(frame.heads ?? {});
+        break;
+      case "resync":
+        this.bySub.get(frame.sub ?? "")?.restart();
+        break;
+      case "error": {
+        const { sub, code, message } = frame;
+        if (sub) this.bySub.get(sub)?.onError({ code, message });
+        break;
+      }
+    }
+  }
+  onBeat(heads) {
+    this.beatAt = Date.now();
+    for (const [sub, topic] of this.bySub) topic.onHead(heads[sub]);
+  }
+  onDown(reason) {
+    this.reason = reason || this.reason;
+    this.tried = true;
+    for (const topic of this.topics.values()) if (!this.polled) topic.disconnected();
+    this.pollSoon();
+    this.tell();
+  }
+  onPolled(good, reason) {
+    if (good && !this.polled) this.connection.retrySoon(1e3);
+    this.polled = good;
+    if (!good) {
+      this.reason = reason;
+      for (const topic of this.topics.values()) topic.disconnected();
+    }
+    this.tried = true;
+    this.tell();
+  }
+  pollSoon() {
+    if (this.pollTimer !== void 0 || this.poller.isRunning) return;
+    const { pollAfterMs, random } = this.settings;
+    this.pollTimer = setTimeout(() => {
+      this.pollTimer = void 0;
+      if (!this.connection.isLive) this.poller.start();
+    }, pollAfterMs * (0.75 + 0.5 * random()));
+  }
+  tick() {
+    if (!this.connection.isLive) return;
+    this.connection.check(this.topics.size ? QUIET_BEATS * this.beatMs : Number.POSITIVE_INFINITY);
+    if (this.topics.size && Date.now() - this.beatAt > 1.5 * this.beatMs) {
+      this.beatAt = Date.now();
+      for (const topic of this.topics.values()) topic.probe();
+    }
+  }
+  wake() {
+    if (this.connection.isLive) {
+      this.connection.ping();
+      for (const topic of this.topics.values()) topic.subscribe();
+    } else {
+      this.connection.retrySoon(WAKE_SPREAD_MS);
+      this.poller.hurry();
+    }
+  }
+  tell() {
+    const status = this.currentStatus();
+    const reason = status === "lost" ? this.reason : "";
+    const { told, outdated } = this;
+    if (told.status === status && told.reason === reason && told.outdated === outdated) return;
+    this.told = { status, reason, outdated };
+    this.statuses.emit(this.told);
+  }
+  currentStatus() {
+    if (this.state === "closed") return "closed";
+    if (this.connection.isLive) return "live";
+    if (this.polled) return "polling";
+    return this.tried ? "lost" : "connecting";
+  }
+};
+
+// src/progress.ts
+function tallies(jobs, options) {
+  const byEntity = /* @__PURE__ */ new Map();
+  for (const job of jobs) {
+    const entity = options.resolveEntityId(job);
+    if (entity === null || entity === void 0) continue;
+    const known = byEntity.get(entity);
+    if (known) known.push(job);
+    else byEntity.set(entity, [job]);
+  }
+  const found = /* @__PURE__ */ Object.create(null);
+  for (const [entity, its] of byEntity) found[entity] = tally(lastBurst(its));
+  return found;
+}
+function lastBurst(jobs) {
+  const inOrder = jobs.map((job) => ({ job, from: instant(job.created_at, 0), to: endOf(job) }));
+  inOrder.sort((one, other) => one.from - other.from);
+  let burst = [];
+  let until = Number.NEGATIVE_INFINITY;
+  for (const { job, from, to } of inOrder) {
+    if (from > until) burst = [];
+    burst.push(job);
+    until = burst.length === 1 ? to : Math.max(until, to);
+  }
+  return burst;
+}
+function endOf(job) {
+  return isEnded(job.status) ? instant(job.finished_at, 0) : Number.POSITIVE_INFINITY;
+}
+function instant(text, otherwise) {
+  const found = text === null ? Number.NaN : Date.parse(text);
+  return Number.isNaN(found) ? otherwise : found;
+}
+function tally(jobs) {
+  const found = { isActive: false, total: jobs.length, completed: 0, running: 0, pending: 0, failed: 0, cancelled: 0 };
+  let share = 0;
+  for (const { status, progress } of jobs) {
+    if (status === "completed" || status === "failed" || status === "cancelled") {
+      found[status] += 1;
+      share += 1;
+      continue;
+    }
+    found.isActive = true;
+    if (status === "running" || status === "waiting") found.running += 1;
+    else found.pending += 1;
+    share += Math.min(1, Math.max(0, (progress?.pct ?? 0) / 100));
+  }
+  return { ...found, pct: Math.round(1e3 * share / jobs.length) / 10 };
+}
+
+// src/ticket.ts
+async function sessionTicket(options = {}) {
+  const answer = await fetch(`${options.url ?? "/live"}/ticket`, {
+    method: "POST",
+    credentials: "same-origin",
+    headers: { "Content-Type": "application/json", "X-CSRFToken": options.csrfToken ?? cookie("csrftoken") },
+    body: JSON.stringify(options.topics ? { topics: options.topics } : {})
+  });
+  if (!answer.ok) throw new Error(`No ticket: the server answered ${answer.status}.`);
+  return (await answer.json()).ticket;
+}
+function cookie(name) {
+  const found = document.cookie.split("; ").find((each) => each.startsWith(`${name}=`));
+  return found ? decodeURIComponent(found.slice(name.length + 1)) : "";
+}
+export {
+  LiveClient,
+  WIRE_VERSION,
+  backoff,
+  isEnded,
+  sessionTicket,
+  tallies
+};
