@@ -9,6 +9,7 @@ from jobsplatform.admin_site import screens
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", screens().urls),
+    path("bus/", include("tasks.bus.urls")),
     path("", include("jobsplatform.health.urls")),
     path("", RedirectView.as_view(pattern_name="admin:index"), name="home"),
 ]

@@ -60,6 +60,7 @@ class Common:
     dedupe_key_of: KeyOf | None
     concurrency_key_of: KeyOf | None
     max_bytes: int
+    data: Mapping[str, Any]
 
 
 @dataclass(slots=True, eq=False)
@@ -84,7 +85,8 @@ class Draft:
     def row(self) -> Job:
         """The job as a row: what ``Job(…)`` makes, at a tenth of its cost."""
         job = Job.__new__(Job)
-        job.__dict__.update(self.columns(), id=self.id, params=self.params, data={}, _state=ModelState())
+        data = dict(self.common.data)
+        job.__dict__.update(self.columns(), id=self.id, params=self.params, data=data, _state=ModelState())
         return job
 
 
@@ -200,4 +202,13 @@ def _common(request: JobRequest, now: datetime, tenants: TenantStates) -> Common
         else None,
         keyed=not unkeyed or bool(dedupe_key),
         max_bytes=settings.params_max_bytes,
+        data=_data(request.data, settings.result_max_bytes),
     )
+
+
+def _data(given: Mapping[str, Any] | None, max_bytes: int) -> Mapping[str, Any]:
+    if not given:
+        return _NO_KEYS
+    if not isinstance(given, Mapping):
+        raise InvalidInput(f"data: expected an object, got {type(given).__name__}.")
+    return dict(check_json(given, what="data", max_bytes=max_bytes))

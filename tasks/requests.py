@@ -28,7 +28,7 @@ class JobRequest:
     exclusive type, to be skipped when an unfinished job of it exists; an ``overlap`` comes before that.
     ``overlap``: what becomes of the job when it may start and another of its ``overlap_key`` is unfinished, one of
     skip, buffer_one, buffer_all, cancel_other, allow. ``latest_start_at``: an aware instant; a job whose first run
-    has not begun by then is cancelled.
+    has not begun by then is cancelled. ``data``: what the job's changeable part begins with.
     """
 
     job_type: str
@@ -55,6 +55,7 @@ class JobRequest:
     overlap: str = ""
     overlap_key: str = ""
     latest_start_at: datetime | None = None
+    data: Mapping[str, Any] | None = None
 
 
 def text(value: object, what: str, limit: int) -> str:

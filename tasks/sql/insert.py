@@ -31,7 +31,7 @@ CHARACTERS = 32 * 2**20
 FEW = 10
 """Fewer alike rows than this do not get a statement of their own, when there are others like them."""
 
-# A new job has no result or checkpoint yet, and its data are empty.
+# A new job has no result or checkpoint yet, and its data are empty; the few that begin with some go another way.
 _SHARED = tuple(
     f for f in Job._meta.concrete_fields if f.attname not in ("id", "params") and not isinstance(f, JSONField)
 )
@@ -49,6 +49,12 @@ Mixed = tuple[Values, str, str]
 
 def insert(drafts: Sequence[Draft]) -> None:
     """Store new jobs, all or none, in the transaction of the caller if there is one."""
+    with_data = [draft for draft in drafts if draft.common.data]
+    if with_data:
+        with transaction.atomic():
+            insert([draft for draft in drafts if not draft.common.data])
+            Job.objects.bulk_create([draft.row() for draft in with_data], batch_size=1000)
+        return
     if not drafts:
         return
     connection = connections[DEFAULT_DB_ALIAS]
