@@ -68,6 +68,11 @@ class JobOutput(TypedDict):
     created_at: Instant | None
     started_at: Instant | None
     finished_at: Instant | None
+    truncated: NotRequired[
+        Annotated[
+            list[str], Field(description="Which of params, data and result are too large to be pushed.")
+        ]
+    ]
 
 
 class JobRow(TypedDict):

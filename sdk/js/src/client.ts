@@ -5,7 +5,7 @@ import { Signal } from "./signal";
 import type { LostReason, Status, StatusEvent } from "./status";
 import { Topic, type TopicListener } from "./topic";
 import { watch } from "./wake";
-import { type Beat, type ErrorFrame, type EventFrame, type Hello, type Snapshot, WIRE_VERSION } from "./wire";
+import { type Beat, type ClientFrame, type ErrorFrame, type EventFrame, type Hello, type Snapshot, WIRE_VERSION } from "./wire";
 
 const TICK_MS = 500;
 const WAKE_SPREAD_MS = 300;
@@ -25,10 +25,9 @@ export class LiveClient {
   private readonly statuses = new Signal<StatusEvent>();
   private told: StatusEvent = { status: "connecting", reason: "", outdated: false };
   private state: "idle" | "started" | "closed" = "idle";
-  private epoch = "";
+  private readonly link: { epoch: string; outdated: boolean; send: (frame: ClientFrame) => boolean };
   private beatMs = 1000;
   private beatAt = 0;
-  private outdated = false;
   private reason: LostReason = "";
   private tried = false;
   private polled = false;
@@ -45,6 +44,7 @@ export class LiveClient {
       onFrame: (frame) => this.onFrame(frame),
       onDown: (reason) => this.onDown(reason),
     });
+    this.link = { epoch: "", outdated: false, send: (frame) => this.connection.send(frame) };
     this.poller = new Poller(
       this.settings,
       () => [...this.topics.values()],
@@ -134,8 +134,7 @@ export class LiveClient {
 
   private newTopic(name: string): Topic {
     this.subs += 1;
-    const send = this.connection.send.bind(this.connection);
-    const topic = new Topic(name, `s${this.subs}`, this.settings, send, () => this.epoch);
+    const topic = new Topic(name, `s${this.subs}`, this.settings, this.link);
     this.topics.set(name, topic);
     this.bySub.set(topic.sub, topic);
     // After the caller has added its listener: the limit is that of the listeners.
@@ -159,8 +158,8 @@ export class LiveClient {
   }
 
   private onLive(hello: Hello): void {
-    this.epoch = String(hello.epoch);
-    this.outdated = hello.version !== WIRE_VERSION;
+    this.link.epoch = String(hello.epoch);
+    this.link.outdated = hello.version !== WIRE_VERSION;
     this.beatMs = 1000 * (hello.beat_seconds > 0 ? hello.beat_seconds : 1);
     this.beatAt = Date.now();
     this.reason = "";
@@ -261,7 +260,8 @@ export class LiveClient {
   private tell(): void {
     const status = this.currentStatus();
     const reason = status === "lost" ? this.reason : "";
-    const { told, outdated } = this;
+    const { told } = this;
+    const { outdated } = this.link;
     if (told.status === status && told.reason === reason && told.outdated === outdated) return;
     this.told = { status, reason, outdated };
     this.statuses.emit(this.told);

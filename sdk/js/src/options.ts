@@ -76,8 +76,8 @@ export function checkShare(share: number): void {
 }
 
 function absolute(url: string): string {
-  const base = globalThis.location?.href;
-  const found = base ? new URL(url, base) : new URL(url);
+  // A page that is made on a server has no address yet; nothing connects there.
+  const found = new URL(url, globalThis.location?.href ?? "http://localhost");
   if (!/^https?:$/.test(found.protocol)) throw new TypeError(`url is an http(s) address, not ${url}`);
   return found.href.replace(/\/+$/, "");
 }

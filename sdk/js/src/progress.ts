@@ -20,12 +20,27 @@ export interface ProgressOptions {
   resolveEntityId: (job: JobOutput) => string | null | undefined;
 }
 
+/** Jobs of one entity whose lives overlap or touch in a chain. */
+export interface Burst {
+  /** The id of its first job. */
+  key: string;
+  tally: JobTally;
+}
+
 /**
  * The work of each entity, from the rows alone. Of an entity's jobs the last *burst* counts: those whose lives,
  * from made to ended, overlap or touch in a chain. So a bar that starts again does not begin half full, and two
  * pages that were opened at different times say the same.
  */
 export function tallies(jobs: Iterable<JobOutput>, options: ProgressOptions): Record<string, JobTally> {
+  // Without a prototype: an entity may have any name.
+  const found: Record<string, JobTally> = Object.create(null);
+  for (const [entity, its] of bursts(jobs, options)) found[entity] = its[its.length - 1]!.tally;
+  return found;
+}
+
+/** Every burst of every entity, the last one last. */
+export function bursts(jobs: Iterable<JobOutput>, options: ProgressOptions): Map<string, Burst[]> {
   const byEntity = new Map<string, JobOutput[]>();
   for (const job of jobs) {
     const entity = options.resolveEntityId(job);
@@ -34,22 +49,22 @@ export function tallies(jobs: Iterable<JobOutput>, options: ProgressOptions): Re
     if (known) known.push(job);
     else byEntity.set(entity, [job]);
   }
-  const found: Record<string, JobTally> = Object.create(null);
-  for (const [entity, its] of byEntity) found[entity] = tally(lastBurst(its));
-  return found;
+  const made = (its: JobOutput[]): Burst => ({ key: its[0]!.id, tally: tally(its) });
+  return new Map([...byEntity].map(([entity, its]) => [entity, chained(its).map(made)]));
 }
 
-function lastBurst(jobs: JobOutput[]): JobOutput[] {
-  const inOrder = jobs.map((job) => ({ job, from: instant(job.created_at, 0), to: endOf(job) }));
-  inOrder.sort((one, other) => one.from - other.from);
-  let burst: JobOutput[] = [];
+function chained(jobs: JobOutput[]): JobOutput[][] {
+  const lives = jobs.map((job) => ({ job, from: instant(job.created_at, 0), to: endOf(job) }));
+  lives.sort((one, other) => one.from - other.from || (one.job.id < other.job.id ? -1 : 1));
+  const chains: JobOutput[][] = [];
   let until = Number.NEGATIVE_INFINITY;
-  for (const { job, from, to } of inOrder) {
-    if (from > until) burst = [];
-    burst.push(job);
-    until = burst.length === 1 ? to : Math.max(until, to);
+  for (const { job, from, to } of lives) {
+    const last = chains[chains.length - 1];
+    if (last && from <= until) last.push(job);
+    else chains.push([job]);
+    until = Math.max(until, to);
   }
-  return burst;
+  return chains;
 }
 
 function endOf(job: JobOutput): number {

@@ -17,6 +17,23 @@ export function isEnded(status: string): boolean {
   return FINAL.has(status);
 }
 
+const NAMES: Record<LiveEvent["name"], true> = {
+  job_update: true,
+  external_job_update: true,
+  app_entity: true,
+  apps_changed: true,
+  job_run_started: true,
+  job_run_ended: true,
+  schedule_update: true,
+  job_gone: true,
+};
+const KNOWN = new Set<unknown>(Object.keys(NAMES));
+
+/** Whether this client has a name for it; what a newer server tells beyond that is ignored. */
+export function isKnown(event: LiveEvent): boolean {
+  return KNOWN.has(event.name);
+}
+
 /** The rows of one topic. Never goes back: a row older than the one it has is ignored. */
 export class Store {
   readonly jobs = new Map<string, JobRow>();

@@ -1,6 +1,6 @@
 import type { Settings } from "./options";
 import { guarded } from "./signal";
-import { Store, type TopicState } from "./store";
+import { isKnown, Store, type TopicState } from "./store";
 import type { ClientFrame, LiveEvent, Snapshot } from "./wire";
 
 /** A refusal, or a topic that is not there. `code` is one of the server's. */
@@ -19,6 +19,16 @@ export interface TopicListener {
   limit?: number;
 }
 
+/** The way to the server. */
+export interface Link {
+  /** Of the server's process that is connected. */
+  readonly epoch: string;
+  /** It speaks another version of the wire. */
+  readonly outdated: boolean;
+  /** False when there is no connection. */
+  send(frame: ClientFrame): boolean;
+}
+
 const DEFAULT_LIMIT = 50;
 const MOST_LIMIT = 1000;
 const MOST_KEPT = 2000;
@@ -26,6 +36,7 @@ const REPLAY_MS = 400;
 const REPLAYS = 3;
 const SNAPSHOT_MS = 2000;
 const MOST_AHEAD = 500;
+const REFRESH_MS = 1000;
 const STRANGE_BEATS = 2;
 const TRANSIENT = new Set(["RATE_LIMITED", "UNAVAILABLE", "INTERNAL"]);
 
@@ -46,14 +57,14 @@ export class Topic {
   private strange = 0;
   private askTimer: ReturnType<typeof setTimeout> | undefined;
   private stateTimer: ReturnType<typeof setTimeout> | undefined;
+  private refreshTimer: ReturnType<typeof setTimeout> | undefined;
   private changed = false;
 
   constructor(
     readonly name: string,
     readonly sub: string,
     private readonly settings: Settings,
-    private readonly send: (frame: ClientFrame) => boolean,
-    private readonly currentEpoch: () => string,
+    private readonly link: Link,
   ) {}
 
   get limit(): number {
@@ -87,7 +98,7 @@ export class Topic {
   /** Asks a connection for everything since the last event, or for a snapshot. */
   subscribe(): void {
     this.refused = null;
-    const epoch = this.currentEpoch();
+    const epoch = this.link.epoch;
     if (this.seq !== null && this.epoch === epoch) {
       this.request({ since: { epoch, seq: this.seq } });
     } else {
@@ -99,13 +110,14 @@ export class Topic {
   probe(): void {
     if (this.refused) return;
     if (this.seq === null) this.askSnapshot();
-    else this.send({ type: "replay", sub: this.sub, after: this.seq });
+    else this.link.send({ type: "replay", sub: this.sub, after: this.seq });
   }
 
   /** The connection is gone: what is shown may be old from here on. */
   disconnected(): void {
-    clearTimeout(this.askTimer);
-    this.asks = 0;
+    this.settle();
+    clearTimeout(this.refreshTimer);
+    this.refreshTimer = undefined;
     if (!this.synced) return;
     this.synced = false;
     this.tell();
@@ -115,6 +127,7 @@ export class Topic {
   dispose(): void {
     clearTimeout(this.askTimer);
     clearTimeout(this.stateTimer);
+    clearTimeout(this.refreshTimer);
     this.listeners.clear();
   }
 
@@ -125,7 +138,7 @@ export class Topic {
     this.synced = true;
     this.refused = null;
     if (typeof snapshot.seq === "number") {
-      this.epoch = this.currentEpoch();
+      this.epoch = this.link.epoch;
       this.seq = snapshot.seq;
       this.head = Math.max(snapshot.seq, this.head);
       this.strange = 0;
@@ -173,6 +186,10 @@ export class Topic {
   }
 
   onError(error: TopicError): void {
+    if (error.code === "UNKNOWN_SUB") {
+      this.restart();
+      return;
+    }
     if (TRANSIENT.has(error.code)) {
       this.asks += 1;
       this.later(SNAPSHOT_MS, () => this.subscribe());
@@ -191,7 +208,8 @@ export class Topic {
       this.ahead.delete(this.seq + 1);
       this.seq += 1;
       moved = true;
-      if (this.store.apply(event)) this.emit(event);
+      if (!isKnown(event)) this.refreshSoon();
+      else if (this.store.apply(event)) this.emit(event);
     }
     if (moved) {
       this.store.trim(MOST_KEPT);
@@ -220,7 +238,7 @@ export class Topic {
       return;
     }
     this.asks += 1;
-    if (this.seq !== null) this.send({ type: "replay", sub: this.sub, after: this.seq });
+    if (this.seq !== null) this.link.send({ type: "replay", sub: this.sub, after: this.seq });
     this.later(REPLAY_MS, () => this.askMissing());
   }
 
@@ -233,7 +251,16 @@ export class Topic {
   private request(more: { since?: { epoch: string; seq: number } }): boolean {
     const { sub, name: topic, limit } = this;
     this.askedLimit = limit;
-    return this.send({ type: "subscribe", sub, topic, snapshot: true, limit, ...more });
+    return this.link.send({ type: "subscribe", sub, topic, snapshot: true, limit, ...more });
+  }
+
+  /** A server of another version told something that may be a change of what is shown. */
+  private refreshSoon(): void {
+    if (!this.link.outdated || this.refreshTimer !== undefined) return;
+    this.refreshTimer = setTimeout(() => {
+      this.refreshTimer = undefined;
+      this.restart();
+    }, REFRESH_MS);
   }
 
   private later(ms: number, run: () => void): void {

@@ -110,6 +110,8 @@ export interface JobOutput {
   created_at: string | null;
   started_at: string | null;
   finished_at: string | null;
+  /** Which of params, data and result are too large to be pushed. */
+  truncated?: string[];
 }
 
 /** A job and the count of writes to its row: of two, the one with the higher revision is newer. */

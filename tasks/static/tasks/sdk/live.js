@@ -187,8 +187,7 @@ function checkShare(share) {
   if (!(share >= 0 && share <= 1)) throw new TypeError(`dropFrames is a share between 0 and 1, not ${share}`);
 }
 function absolute(url) {
-  const base = globalThis.location?.href;
-  const found = base ? new URL(url, base) : new URL(url);
+  const found = new URL(url, globalThis.location?.href ?? "http://localhost");
   if (!/^https?:$/.test(found.protocol)) throw new TypeError(`url is an http(s) address, not ${url}`);
   return found.href.replace(/\/+$/, "");
 }
@@ -307,6 +306,20 @@ var FINAL = /* @__PURE__ */ new Set(["completed", "failed", "cancelled"]);
 function isEnded(status) {
   return FINAL.has(status);
 }
+var NAMES = {
+  job_update: true,
+  external_job_update: true,
+  app_entity: true,
+  apps_changed: true,
+  job_run_started: true,
+  job_run_ended: true,
+  schedule_update: true,
+  job_gone: true
+};
+var KNOWN = new Set(Object.keys(NAMES));
+function isKnown(event) {
+  return KNOWN.has(event.name);
+}
 var Store = class {
   constructor() {
     this.jobs = /* @__PURE__ */ new Map();
@@ -409,15 +422,15 @@ var REPLAY_MS = 400;
 var REPLAYS = 3;
 var SNAPSHOT_MS = 2e3;
 var MOST_AHEAD = 500;
+var REFRESH_MS = 1e3;
 var STRANGE_BEATS = 2;
 var TRANSIENT = /* @__PURE__ */ new Set(["RATE_LIMITED", "UNAVAILABLE", "INTERNAL"]);
 var Topic = class {
-  constructor(name, sub, settings2, send, currentEpoch) {
+  constructor(name, sub, settings2, link) {
     this.name = name;
     this.sub = sub;
     this.settings = settings2;
-    this.send = send;
-    this.currentEpoch = currentEpoch;
+    this.link = link;
     /** The server was asked for it on this connection, and did not refuse. */
     this.refused = null;
     this.listeners = /* @__PURE__ */ new Set();
@@ -459,7 +472,7 @@ var Topic = class {
   /** Asks a connection for everything since the last event, or for a snapshot. */
   subscribe() {
     this.refused = null;
-    const epoch = this.currentEpoch();
+    const epoch = this.link.epoch;
     if (this.seq !== null && this.epoch === epoch) {
       this.request({ since: { epoch, seq: this.seq } });
     } else {
@@ -470,12 +483,13 @@ var Topic = class {
   probe() {
     if (this.refused) return;
     if (this.seq === null) this.askSnapshot();
-    else this.send({ type: "replay", sub: this.sub, after: this.seq });
+    else this.link.send({ type: "replay", sub: this.sub, after: this.seq });
   }
   /** The connection is gone: what is shown may be old from here on. */
   disconnected() {
-    clearTimeout(this.askTimer);
-    this.asks = 0;
+    this.settle();
+    clearTimeout(this.refreshTimer);
+    this.refreshTimer = void 0;
     if (!this.synced) return;
     this.synced = false;
     this.tell();
@@ -484,6 +498,7 @@ var Topic = class {
   dispose() {
     clearTimeout(this.askTimer);
     clearTimeout(this.stateTimer);
+    clearTimeout(this.refreshTimer);
     this.listeners.clear();
   }
   onSnapshot(snapshot) {
@@ -493,7 +508,7 @@ var Topic = class {
     this.synced = true;
     this.refused = null;
     if (typeof snapshot.seq === "number") {
-      this.epoch = this.currentEpoch();
+      this.epoch = this.link.epoch;
       this.seq = snapshot.seq;
       this.head = Math.max(snapshot.seq, this.head);
       this.strange = 0;
@@ -535,6 +550,10 @@ var Topic = class {
     this.askSnapshot();
   }
   onError(error) {
+    if (error.code === "UNKNOWN_SUB") {
+      this.restart();
+      return;
+    }
     if (TRANSIENT.has(error.code)) {
       this.asks += 1;
       this.later(SNAPSHOT_MS, () => this.subscribe());
@@ -552,7 +571,8 @@ var Topic = class {
       this.ahead.delete(this.seq + 1);
       this.seq += 1;
       moved = true;
-      if (this.store.apply(event)) this.emit(event);
+      if (!isKnown(event)) this.refreshSoon();
+      else if (this.store.apply(event)) this.emit(event);
     }
     if (moved) {
       this.store.trim(MOST_KEPT);
@@ -579,7 +599,7 @@ var Topic = class {
       return;
     }
     this.asks += 1;
-    if (this.seq !== null) this.send({ type: "replay", sub: this.sub, after: this.seq });
+    if (this.seq !== null) this.link.send({ type: "replay", sub: this.sub, after: this.seq });
     this.later(REPLAY_MS, () => this.askMissing());
   }
   askSnapshot() {
@@ -590,7 +610,15 @@ var Topic = class {
   request(more) {
     const { sub, name: topic, limit } = this;
     this.askedLimit = limit;
-    return this.send({ type: "subscribe", sub, topic, snapshot: true, limit, ...more });
+    return this.link.send({ type: "subscribe", sub, topic, snapshot: true, limit, ...more });
+  }
+  /** A server of another version told something that may be a change of what is shown. */
+  refreshSoon() {
+    if (!this.link.outdated || this.refreshTimer !== void 0) return;
+    this.refreshTimer = setTimeout(() => {
+      this.refreshTimer = void 0;
+      this.restart();
+    }, REFRESH_MS);
   }
   later(ms, run) {
     clearTimeout(this.askTimer);
@@ -668,10 +696,8 @@ var LiveClient = class {
     this.statuses = new Signal();
     this.told = { status: "connecting", reason: "", outdated: false };
     this.state = "idle";
-    this.epoch = "";
     this.beatMs = 1e3;
     this.beatAt = 0;
-    this.outdated = false;
     this.reason = "";
     this.tried = false;
     this.polled = false;
@@ -683,6 +709,7 @@ var LiveClient = class {
       onFrame: (frame) => this.onFrame(frame),
       onDown: (reason) => this.onDown(reason)
     });
+    this.link = { epoch: "", outdated: false, send: (frame) => this.connection.send(frame) };
     this.poller = new Poller(
       this.settings,
       () => [...this.topics.values()],
@@ -761,8 +788,7 @@ var LiveClient = class {
   }
   newTopic(name) {
     this.subs += 1;
-    const send = this.connection.send.bind(this.connection);
-    const topic = new Topic(name, `s${this.subs}`, this.settings, send, () => this.epoch);
+    const topic = new Topic(name, `s${this.subs}`, this.settings, this.link);
     this.topics.set(name, topic);
     this.bySub.set(topic.sub, topic);
     queueMicrotask(() => {
@@ -783,8 +809,8 @@ var LiveClient = class {
     this.lingers.set(topic.name, setTimeout(end, this.settings.lingerMs));
   }
   onLive(hello) {
-    this.epoch = String(hello.epoch);
-    this.outdated = hello.version !== WIRE_VERSION;
+    this.link.epoch = String(hello.epoch);
+    this.link.outdated = hello.version !== WIRE_VERSION;
     this.beatMs = 1e3 * (hello.beat_seconds > 0 ? hello.beat_seconds : 1);
     this.beatAt = Date.now();
     this.reason = "";
@@ -874,7 +900,8 @@ var LiveClient = class {
   tell() {
     const status = this.currentStatus();
     const reason = status === "lost" ? this.reason : "";
-    const { told, outdated } = this;
+    const { told } = this;
+    const { outdated } = this.link;
     if (told.status === status && told.reason === reason && told.outdated === outdated) return;
     this.told = { status, reason, outdated };
     this.statuses.emit(this.told);
@@ -889,6 +916,11 @@ var LiveClient = class {
 
 // src/progress.ts
 function tallies(jobs, options) {
+  const found = /* @__PURE__ */ Object.create(null);
+  for (const [entity, its] of bursts(jobs, options)) found[entity] = its[its.length - 1].tally;
+  return found;
+}
+function bursts(jobs, options) {
   const byEntity = /* @__PURE__ */ new Map();
   for (const job of jobs) {
     const entity = options.resolveEntityId(job);
@@ -897,21 +929,21 @@ function tallies(jobs, options) {
     if (known) known.push(job);
     else byEntity.set(entity, [job]);
   }
-  const found = /* @__PURE__ */ Object.create(null);
-  for (const [entity, its] of byEntity) found[entity] = tally(lastBurst(its));
-  return found;
+  const made = (its) => ({ key: its[0].id, tally: tally(its) });
+  return new Map([...byEntity].map(([entity, its]) => [entity, chained(its).map(made)]));
 }
-function lastBurst(jobs) {
-  const inOrder = jobs.map((job) => ({ job, from: instant(job.created_at, 0), to: endOf(job) }));
-  inOrder.sort((one, other) => one.from - other.from);
-  let burst = [];
+function chained(jobs) {
+  const lives = jobs.map((job) => ({ job, from: instant(job.created_at, 0), to: endOf(job) }));
+  lives.sort((one, other) => one.from - other.from || (one.job.id < other.job.id ? -1 : 1));
+  const chains = [];
   let until = Number.NEGATIVE_INFINITY;
-  for (const { job, from, to } of inOrder) {
-    if (from > until) burst = [];
-    burst.push(job);
-    until = burst.length === 1 ? to : Math.max(until, to);
+  for (const { job, from, to } of lives) {
+    const last = chains[chains.length - 1];
+    if (last && from <= until) last.push(job);
+    else chains.push([job]);
+    until = Math.max(until, to);
   }
-  return burst;
+  return chains;
 }
 function endOf(job) {
   return isEnded(job.status) ? instant(job.finished_at, 0) : Number.POSITIVE_INFINITY;
@@ -956,6 +988,7 @@ export {
   LiveClient,
   WIRE_VERSION,
   backoff,
+  bursts,
   isEnded,
   sessionTicket,
   tallies

@@ -1,0 +1,17 @@
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  resolve: { alias: { "@jobsplatform/live": fileURLToPath(new URL("src/index.ts", import.meta.url)) } },
+  test: {
+    environment: "happy-dom",
+    environmentOptions: { happyDOM: { url: "https://jobs.example/page" } },
+    include: ["test/**/*.test.{ts,tsx}"],
+    restoreMocks: true,
+    unstubGlobals: true,
+    testTimeout: 20_000,
+    // Two threads: the suite shares its machine with others.
+    poolOptions: { threads: { maxThreads: 2, minThreads: 1 } },
+    pool: "threads",
+  },
+});
