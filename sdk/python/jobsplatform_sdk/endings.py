@@ -94,11 +94,11 @@ def _steered(error: BaseException) -> Ending:
             asked = clean_text(error.reason, TEXT_LENGTH) or "asked to be run again"
             return Ending({"kind": "retry", "error": asked, **_given(after=error.after)})
         case Snooze():
-            return Ending({"kind": "snooze", "seconds": error.seconds})
+            return Ending({"kind": "snooze", "seconds": error.seconds, "reason": _line(error.reason)})
         case Discard():
-            return Ending({"kind": "discarded", "reason": clean_text(error.reason, REASON_LENGTH)})
+            return Ending({"kind": "discarded", "reason": _line(error.reason)})
         case Pause():
-            reason = clean_text(error.reason, REASON_LENGTH)
+            reason = _line(error.reason)
             return Ending({"kind": "paused", "reason": reason, "retryable": bool(error.retryable)})
         case Deferred():
             return Ending({"kind": "deferred", "deadline_seconds": error.deadline})
@@ -108,6 +108,10 @@ def _steered(error: BaseException) -> Ending:
 def _failed(error_type: str, message: str, *, retryable: bool = True, told: str = "") -> Ending:
     body = {"kind": "failed", "error": message, "error_type": error_type[:REASON_LENGTH]}
     return Ending({**body, "retryable": retryable, **_given(traceback=told or None)})
+
+
+def _line(reason: object) -> str:
+    return " ".join(clean_text(reason, REASON_LENGTH).split())
 
 
 def _given(**fields: Any) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class Handler(Generic[P, R]):
         self._continuation: Callable[..., Any] | None = None
         described: JobOptions = {}
         if function.__doc__ and "description" not in options:
-            described["description"] = inspect.cleandoc(function.__doc__).splitlines()[0]
+            described["description"] = inspect.cleandoc(function.__doc__).splitlines()[0][:500]
         if "params_schema" not in options:
             described["params_schema"] = schema_of(self.params, function, self.open_ended)
         self.options: JobOptions = {**options, **described}
