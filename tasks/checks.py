@@ -25,7 +25,7 @@ Check = Callable[[JobHandler, Config], Iterator[checks.CheckMessage]]
 def handler_checks(app_configs: Any = None, **_: Any) -> list[checks.CheckMessage]:
     """Every fault of every declared handler, in the order of their keys."""
     settings = config.get()
-    return [message for handler in registry.all() for check in CHECKS for message in check(handler, settings)]
+    return [message for handler in registry.declared() for check in CHECKS for message in check(handler, settings)]
 
 
 def _limits(handler: JobHandler, settings: Config) -> Iterator[checks.CheckMessage]:

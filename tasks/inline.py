@@ -47,7 +47,7 @@ class Presence(Loop):
         """The id that runs are recorded under; registers this process when it is not."""
         if self.process_id is None or not Process.objects.filter(id=self.process_id, lost_at=None).exists():
             row = processes.register(
-                "cli", name=f"inline-{os.getpid()}", now=clock.now(), handlers=registry.keys()
+                "cli", name=f"inline-{os.getpid()}", now=clock.now(), handlers=registry.own_keys()
             )
             self.process_id = row.id
             if beating and not self.alive:

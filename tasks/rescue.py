@@ -11,7 +11,18 @@ from django.db.models import Exists, OuterRef
 
 from jobsplatform.kernel import events, processes
 from jobsplatform.kernel.models import Process, Tenant
-from tasks import admission, dispatch, family, finish, followers, hints, latest_start, limits, transitions
+from tasks import (
+    admission,
+    dispatch,
+    family,
+    finish,
+    followers,
+    hints,
+    latest_start,
+    limits,
+    remote,
+    transitions,
+)
 from tasks.events import JobMoved, WorkerLost
 from tasks.models import Job
 from tasks.outcomes import Ending
@@ -25,12 +36,14 @@ _BATCH = 500
 def rescue_dead(now: datetime, lease_seconds: float) -> int:
     """Declare workers dead that missed their heartbeats for a whole lease, and take back their jobs.
 
-    Judges incarnations, never the age of a job. The caller has beaten without a gap for a full lease. Returns
-    how many jobs were taken back.
+    Judges incarnations, never the age of a job; a sidecar only when the bus was there to hear it. The caller
+    has beaten without a gap for a full lease. Returns how many jobs were taken back.
     """
     silent_since = now - timedelta(seconds=lease_seconds)
     rescued = 0
     for process in processes.silent(now, lease_seconds):
+        if not processes.could_be_heard(process, now, lease_seconds):
+            continue
         # A beat in the same moment wins: the declaration is conditional on the old heartbeat.
         if not processes.declare_lost(process.id, now, silent_since=silent_since):
             continue
@@ -67,7 +80,7 @@ def sweep(now: datetime) -> int:
     )
     done += sum(followers.check(job, now) for job in followers.forgotten())
     done += followers.unhold_orphan_preempted(now) + limits.unpark_free_keys(now) + unhold_tenants(now)
-    done += dispatch.come_due(now) + latest_start.sweep(now) + admission.sweep(now)
+    done += dispatch.come_due(now) + latest_start.sweep(now) + admission.sweep(now) + remote.sweep(now)
     if done:
         hints.wake()
     return done
