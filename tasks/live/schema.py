@@ -206,6 +206,11 @@ class Subscribe(TypedDict):
     snapshot: bool
     limit: int
     since: NotRequired[Since]
+    after_event: NotRequired[
+        Annotated[
+            str, Field(description="Also what apps have told since this app_entity, beside a snapshot.")
+        ]
+    ]
 
 
 class Unsubscribe(TypedDict):
@@ -248,6 +253,12 @@ class Snapshot(TypedDict):
     jobs: list[JobRow]
     external: NotRequired[list[ExternalJob]]
     running: NotRequired[list[RunningJob]]
+    events: NotRequired[
+        Annotated[list[AppEntity], Field(description="What was told since `after_event`, in order.")]
+    ]
+    last_event_id: NotRequired[
+        Annotated[str, Field(description="Of the newest app_entity: later ones come as events.")]
+    ]
 
 
 class EventFrame(TypedDict):

@@ -152,7 +152,6 @@ export class LiveClient {
       this.topics.delete(topic.name);
       this.bySub.delete(topic.sub);
       topic.dispose();
-      this.connection.send({ type: "unsubscribe", sub: topic.sub });
     };
     this.lingers.set(topic.name, setTimeout(end, this.settings.lingerMs));
   }
@@ -211,7 +210,7 @@ export class LiveClient {
   private onDown(reason: LostReason): void {
     this.reason = reason || this.reason;
     this.tried = true;
-    for (const topic of this.topics.values()) if (!this.polled) topic.disconnected();
+    for (const topic of this.topics.values()) topic.disconnected(this.polled);
     this.pollSoon();
     this.tell();
   }
@@ -250,6 +249,7 @@ export class LiveClient {
   private wake(): void {
     if (this.connection.isLive) {
       this.connection.ping();
+      this.beatAt = Date.now();
       for (const topic of this.topics.values()) topic.subscribe();
     } else {
       this.connection.retrySoon(WAKE_SPREAD_MS);

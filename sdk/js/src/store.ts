@@ -72,9 +72,7 @@ export class Store {
     const news: LiveEvent[] = [];
     const complete = snapshot.complete ?? snapshot.jobs.length < limit;
     this.replaceJobs(snapshot.jobs, complete, news);
-    for (const row of snapshot.external ?? []) {
-      if (this.putExternal(row)) news.push({ name: "external_job_update", external: row });
-    }
+    if (snapshot.external) this.replaceExternal(snapshot.external, news);
     if (snapshot.running) this.replaceRunning(snapshot.running, news);
     const first = !this.filled;
     this.filled = true;
@@ -110,12 +108,28 @@ export class Store {
       this.running.set(row.job_id, row);
       if (!before.delete(row.job_id)) news.push({ name: "job_run_started", ...row });
     }
-    for (const { app_id, job_type, job_id } of before.values()) {
+    for (const row of before.values()) {
+      const { app_id, job_type, job_id } = row;
       const job = this.jobs.get(job_id)?.job;
+      if (job?.status === "waiting") {
+        // On its way still, while its children run.
+        this.running.set(job_id, row);
+        continue;
+      }
       const success = job?.status === "completed";
       const reason = job ? job.reason : "unknown";
       const ended_at = job?.finished_at ?? null;
       news.push({ name: "job_run_ended", app_id, job_type, job_id, success, reason, ended_at });
+    }
+  }
+
+  private replaceExternal(rows: ExternalJob[], news: LiveEvent[]): void {
+    const before = new Map(this.external);
+    this.external.clear();
+    for (const row of rows) {
+      const known = before.get(keyOf(row));
+      if (known) this.external.set(keyOf(row), known);
+      if (this.putExternal(row)) news.push({ name: "external_job_update", external: row });
     }
   }
 
@@ -127,10 +141,13 @@ export class Store {
   }
 
   private putExternal(row: ExternalJob): boolean {
-    const key = `${row.app_id}:${row.job_id}`;
-    const known = this.external.get(key);
+    const known = this.external.get(keyOf(row));
     if (known && (known.revision ?? 0) > (row.revision ?? 0)) return false;
-    this.external.set(key, row);
+    this.external.set(keyOf(row), row);
     return !known || known.revision !== row.revision || row.revision === undefined;
   }
+}
+
+function keyOf(row: ExternalJob): string {
+  return `${row.app_id}:${row.job_id}`;
 }

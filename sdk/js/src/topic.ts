@@ -52,8 +52,11 @@ export class Topic {
   private seq: number | null = null;
   private head = 0;
   private readonly ahead = new Map<number, LiveEvent>();
+  private subscribed = false;
   private asks = 0;
   private askedLimit = 0;
+  /** The id of the last `app_entity`: what was told while nobody listened is asked for by it. */
+  private lastEvent = "";
   private strange = 0;
   private askTimer: ReturnType<typeof setTimeout> | undefined;
   private stateTimer: ReturnType<typeof setTimeout> | undefined;
@@ -108,23 +111,25 @@ export class Topic {
 
   /** Asks for whatever came after the last event: the server may have told it to nobody. */
   probe(): void {
-    if (this.refused) return;
-    if (this.seq === null) this.askSnapshot();
-    else this.link.send({ type: "replay", sub: this.sub, after: this.seq });
+    if (this.refused || this.seq === null) return;
+    this.link.send({ type: "replay", sub: this.sub, after: this.seq });
   }
 
-  /** The connection is gone: what is shown may be old from here on. */
-  disconnected(): void {
+  /** The connection is gone: unless polls go on, what is shown may be old from here on. */
+  disconnected(polled = false): void {
+    this.subscribed = false;
     this.settle();
     clearTimeout(this.refreshTimer);
     this.refreshTimer = undefined;
-    if (!this.synced) return;
+    if (!this.synced || polled) return;
     this.synced = false;
     this.tell();
   }
 
   /** Ends all of it. */
   dispose(): void {
+    // What the server does not know it would refuse, and too many refusals end the connection.
+    if (this.subscribed && !this.refused) this.link.send({ type: "unsubscribe", sub: this.sub });
     clearTimeout(this.askTimer);
     clearTimeout(this.stateTimer);
     clearTimeout(this.refreshTimer);
@@ -133,7 +138,8 @@ export class Topic {
 
   onSnapshot(snapshot: Snapshot): void {
     if (!Array.isArray(snapshot.jobs)) return;
-    const news = this.store.replace(snapshot, this.limit);
+    const news = [...this.store.replace(snapshot, this.limit), ...(snapshot.events ?? [])];
+    this.lastEvent = snapshot.last_event_id ?? this.lastEvent;
     this.store.trim(MOST_KEPT);
     this.synced = true;
     this.refused = null;
@@ -163,15 +169,17 @@ export class Topic {
   /** The server's own count, told by a beat; undefined when it does not know the subscription. */
   onHead(head: number | undefined): void {
     if (this.refused) return;
-    const strange = head === undefined || (this.seq !== null && head < this.seq);
+    // While a snapshot is made for it, the server does not count it.
+    if (this.seq === null) return;
+    const strange = head === undefined || head < this.seq;
     this.strange = strange ? this.strange + 1 : 0;
     if (strange) {
       // Once may be a beat that was on its way; twice is a server that has begun to count anew.
       if (this.strange >= STRANGE_BEATS) this.restart();
-    } else if (this.seq !== null && head > this.seq) {
+    } else if (head > this.seq) {
       this.head = Math.max(this.head, head);
       this.askMissing();
-    } else if (this.seq !== null && !this.synced) {
+    } else if (!this.synced) {
       this.synced = true;
       this.tell();
     }
@@ -208,6 +216,7 @@ export class Topic {
       this.ahead.delete(this.seq + 1);
       this.seq += 1;
       moved = true;
+      if (event.name === "app_entity") this.lastEvent = event.id;
       if (!isKnown(event)) this.refreshSoon();
       else if (this.store.apply(event)) this.emit(event);
     }
@@ -243,14 +252,15 @@ export class Topic {
   }
 
   private askSnapshot(): void {
-    if (!this.request({})) return;
+    if (!this.request(this.lastEvent ? { after_event: this.lastEvent } : {})) return;
     this.asks += 1;
     this.later(SNAPSHOT_MS * Math.min(5, this.asks), () => this.seq === null && this.askSnapshot());
   }
 
-  private request(more: { since?: { epoch: string; seq: number } }): boolean {
+  private request(more: { since?: { epoch: string; seq: number }; after_event?: string }): boolean {
     const { sub, name: topic, limit } = this;
     this.askedLimit = limit;
+    this.subscribed = true;
     return this.link.send({ type: "subscribe", sub, topic, snapshot: true, limit, ...more });
   }
 

@@ -210,6 +210,10 @@ export interface Snapshot {
   jobs: JobRow[];
   external?: ExternalJob[];
   running?: RunningJob[];
+  /** What was told since `after_event`, in order. */
+  events?: AppEntity[];
+  /** Of the newest app_entity: later ones come as events. */
+  last_event_id?: string;
 }
 
 /** Hear of a topic from now on, after a snapshot or what was missed. Again with one `sub`: a new snapshot. */
@@ -220,6 +224,8 @@ export interface Subscribe {
   snapshot: boolean;
   limit: number;
   since?: Since;
+  /** Also what apps have told since this app_entity, beside a snapshot. */
+  after_event?: string;
 }
 
 /** Hear no more of it. */

@@ -162,6 +162,76 @@ describe("a topic", () => {
   });
 });
 
+describe("what is not a job", () => {
+  const external = (revision: number, status: "running" | "completed") => ({
+    app_id: "video",
+    job_id: "x",
+    title: "",
+    status,
+    progress: null,
+    eta_seconds: null,
+    message: "",
+    user_id: "ann",
+    revision,
+  });
+  const entity = (id: string) => ({ name: "app_entity" as const, id, app_id: "video", kind: "k", scope: "", payload: id });
+
+  it("has revisions too", async () => {
+    const heard = listen(connect(), "user:ann");
+    await pass(10);
+    server.tell("user:ann", { name: "external_job_update", external: external(2, "completed") });
+    server.tell("user:ann", { name: "external_job_update", external: external(1, "running") });
+    await pass(10);
+    expect(heard.names).toEqual(["external_job_update"]);
+    expect(heard.state!.external.get("video:x")!.status).toBe("completed");
+  });
+
+  it("is asked for by its number after a server's restart", async () => {
+    const heard = listen(connect(), "user:ann");
+    await pass(10);
+    const first = server.asked("subscribe")[0];
+    expect(first).not.toHaveProperty("after_event");
+    server.tell("user:ann", entity("7"));
+    await pass(10);
+    server.missedEvents = [entity("8")];
+    server.restart("two");
+    await pass(1100);
+    expect(server.asked("subscribe").pop()).toMatchObject({ after_event: "7" });
+    expect(heard.events.map((event) => event.name === "app_entity" && event.payload)).toEqual(["7", "8"]);
+  });
+
+  it("a run that waits for its children has not ended, whatever a snapshot leaves out", async () => {
+    const heard = listen(connect());
+    server.runs(TOPIC, "a", true);
+    await pass(10);
+    server.putQuietly(TOPIC, { id: "a", status: "waiting" }, 2);
+    server.runs(TOPIC, "a", false);
+    server.restart("two");
+    await pass(1100);
+    expect(heard.names).toEqual(["a@2"]);
+    expect([...heard.state!.running.keys()]).toEqual(["a"]);
+  });
+});
+
+describe("manners", () => {
+  it("a subscription that was refused is not ended: the server does not know it", async () => {
+    server.refusals.set("jobs", { code: "FORBIDDEN", message: "not for you" });
+    const heard = listen(connect(), "jobs");
+    await pass(10);
+    heard.stop();
+    await pass(1000);
+    expect(server.asked("unsubscribe")).toEqual([]);
+  });
+
+  it("a snapshot that takes its time is not asked for all the time", async () => {
+    server.lose = (frame) => frame.type === "snapshot" || frame.type === "beat";
+    listen(connect());
+    await pass(20_000);
+    expect(server.asked("subscribe").length).toBeLessThan(6);
+    expect(server.asked("replay")).toEqual([]);
+  });
+});
+
 describe("lost frames", () => {
   it("in the middle are asked for again, and come in order", async () => {
     const heard = listen(connect());

@@ -1,5 +1,5 @@
 import type { LiveOptions } from "../src/options";
-import type { ClientFrame, JobOutput, JobRow, LiveEvent, RunningJob, ServerFrame, Snapshot } from "../src/wire";
+import type { AppEntity, ClientFrame, JobOutput, JobRow, LiveEvent, RunningJob, ServerFrame, Snapshot } from "../src/wire";
 
 const KEPT = 100;
 
@@ -20,6 +20,7 @@ export class FakeServer {
   away = false;
   /** Connections open and say nothing. */
   mute = false;
+  missedEvents: AppEntity[] = [];
   refusals = new Map<string, { code: string; message: string }>();
   attempts: number[] = [];
   addresses: string[] = [];
@@ -107,7 +108,7 @@ export class FakeServer {
 
   snapshot(topic: string, limit: number): Snapshot {
     const { jobs, running } = this.stream(topic);
-    return { type: "snapshot", jobs: [...jobs.values()].reverse().slice(0, limit), external: [], running: [...running.values()] };
+    return { type: "snapshot", jobs: [...jobs.values()].reverse().slice(0, limit), external: [], running: [...running.values()], events: this.missedEvents };
   }
 
   private beat(): void {

@@ -357,9 +357,7 @@ var Store = class {
     const news = [];
     const complete = snapshot.complete ?? snapshot.jobs.length < limit;
     this.replaceJobs(snapshot.jobs, complete, news);
-    for (const row of snapshot.external ?? []) {
-      if (this.putExternal(row)) news.push({ name: "external_job_update", external: row });
-    }
+    if (snapshot.external) this.replaceExternal(snapshot.external, news);
     if (snapshot.running) this.replaceRunning(snapshot.running, news);
     const first = !this.filled;
     this.filled = true;
@@ -391,12 +389,26 @@ var Store = class {
       this.running.set(row.job_id, row);
       if (!before.delete(row.job_id)) news.push({ name: "job_run_started", ...row });
     }
-    for (const { app_id, job_type, job_id } of before.values()) {
+    for (const row of before.values()) {
+      const { app_id, job_type, job_id } = row;
       const job = this.jobs.get(job_id)?.job;
+      if (job?.status === "waiting") {
+        this.running.set(job_id, row);
+        continue;
+      }
       const success = job?.status === "completed";
       const reason = job ? job.reason : "unknown";
       const ended_at = job?.finished_at ?? null;
       news.push({ name: "job_run_ended", app_id, job_type, job_id, success, reason, ended_at });
+    }
+  }
+  replaceExternal(rows, news) {
+    const before = new Map(this.external);
+    this.external.clear();
+    for (const row of rows) {
+      const known = before.get(keyOf(row));
+      if (known) this.external.set(keyOf(row), known);
+      if (this.putExternal(row)) news.push({ name: "external_job_update", external: row });
     }
   }
   putJob(row) {
@@ -406,13 +418,15 @@ var Store = class {
     return true;
   }
   putExternal(row) {
-    const key = `${row.app_id}:${row.job_id}`;
-    const known = this.external.get(key);
+    const known = this.external.get(keyOf(row));
     if (known && (known.revision ?? 0) > (row.revision ?? 0)) return false;
-    this.external.set(key, row);
+    this.external.set(keyOf(row), row);
     return !known || known.revision !== row.revision || row.revision === void 0;
   }
 };
+function keyOf(row) {
+  return `${row.app_id}:${row.job_id}`;
+}
 
 // src/topic.ts
 var DEFAULT_LIMIT = 50;
@@ -441,8 +455,11 @@ var Topic = class {
     this.seq = null;
     this.head = 0;
     this.ahead = /* @__PURE__ */ new Map();
+    this.subscribed = false;
     this.asks = 0;
     this.askedLimit = 0;
+    /** The id of the last `app_entity`: what was told while nobody listened is asked for by it. */
+    this.lastEvent = "";
     this.strange = 0;
     this.changed = false;
   }
@@ -481,21 +498,22 @@ var Topic = class {
   }
   /** Asks for whatever came after the last event: the server may have told it to nobody. */
   probe() {
-    if (this.refused) return;
-    if (this.seq === null) this.askSnapshot();
-    else this.link.send({ type: "replay", sub: this.sub, after: this.seq });
+    if (this.refused || this.seq === null) return;
+    this.link.send({ type: "replay", sub: this.sub, after: this.seq });
   }
-  /** The connection is gone: what is shown may be old from here on. */
-  disconnected() {
+  /** The connection is gone: unless polls go on, what is shown may be old from here on. */
+  disconnected(polled = false) {
+    this.subscribed = false;
     this.settle();
     clearTimeout(this.refreshTimer);
     this.refreshTimer = void 0;
-    if (!this.synced) return;
+    if (!this.synced || polled) return;
     this.synced = false;
     this.tell();
   }
   /** Ends all of it. */
   dispose() {
+    if (this.subscribed && !this.refused) this.link.send({ type: "unsubscribe", sub: this.sub });
     clearTimeout(this.askTimer);
     clearTimeout(this.stateTimer);
     clearTimeout(this.refreshTimer);
@@ -503,7 +521,8 @@ var Topic = class {
   }
   onSnapshot(snapshot) {
     if (!Array.isArray(snapshot.jobs)) return;
-    const news = this.store.replace(snapshot, this.limit);
+    const news = [...this.store.replace(snapshot, this.limit), ...snapshot.events ?? []];
+    this.lastEvent = snapshot.last_event_id ?? this.lastEvent;
     this.store.trim(MOST_KEPT);
     this.synced = true;
     this.refused = null;
@@ -530,14 +549,15 @@ var Topic = class {
   /** The server's own count, told by a beat; undefined when it does not know the subscription. */
   onHead(head) {
     if (this.refused) return;
-    const strange = head === void 0 || this.seq !== null && head < this.seq;
+    if (this.seq === null) return;
+    const strange = head === void 0 || head < this.seq;
     this.strange = strange ? this.strange + 1 : 0;
     if (strange) {
       if (this.strange >= STRANGE_BEATS) this.restart();
-    } else if (this.seq !== null && head > this.seq) {
+    } else if (head > this.seq) {
       this.head = Math.max(this.head, head);
       this.askMissing();
-    } else if (this.seq !== null && !this.synced) {
+    } else if (!this.synced) {
       this.synced = true;
       this.tell();
     }
@@ -571,6 +591,7 @@ var Topic = class {
       this.ahead.delete(this.seq + 1);
       this.seq += 1;
       moved = true;
+      if (event.name === "app_entity") this.lastEvent = event.id;
       if (!isKnown(event)) this.refreshSoon();
       else if (this.store.apply(event)) this.emit(event);
     }
@@ -603,13 +624,14 @@ var Topic = class {
     this.later(REPLAY_MS, () => this.askMissing());
   }
   askSnapshot() {
-    if (!this.request({})) return;
+    if (!this.request(this.lastEvent ? { after_event: this.lastEvent } : {})) return;
     this.asks += 1;
     this.later(SNAPSHOT_MS * Math.min(5, this.asks), () => this.seq === null && this.askSnapshot());
   }
   request(more) {
     const { sub, name: topic, limit } = this;
     this.askedLimit = limit;
+    this.subscribed = true;
     return this.link.send({ type: "subscribe", sub, topic, snapshot: true, limit, ...more });
   }
   /** A server of another version told something that may be a change of what is shown. */
@@ -804,7 +826,6 @@ var LiveClient = class {
       this.topics.delete(topic.name);
       this.bySub.delete(topic.sub);
       topic.dispose();
-      this.connection.send({ type: "unsubscribe", sub: topic.sub });
     };
     this.lingers.set(topic.name, setTimeout(end, this.settings.lingerMs));
   }
@@ -858,7 +879,7 @@ var LiveClient = class {
   onDown(reason) {
     this.reason = reason || this.reason;
     this.tried = true;
-    for (const topic of this.topics.values()) if (!this.polled) topic.disconnected();
+    for (const topic of this.topics.values()) topic.disconnected(this.polled);
     this.pollSoon();
     this.tell();
   }
@@ -891,6 +912,7 @@ var LiveClient = class {
   wake() {
     if (this.connection.isLive) {
       this.connection.ping();
+      this.beatAt = Date.now();
       for (const topic of this.topics.values()) topic.subscribe();
     } else {
       this.connection.retrySoon(WAKE_SPREAD_MS);
