@@ -16,9 +16,11 @@ _django = get_asgi_application()
 
 # Rows can only be imported once Django is set up.
 from jobsplatform.kernel.presence import STOP_SECONDS, Presence  # noqa: E402
+from tasks.bus import server as bus  # noqa: E402
+from tasks.live import hub, routing  # noqa: E402
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
+Send = Callable[[Any], Awaitable[None]]
 
 
 def close_request_connections(**_: Any) -> None:
@@ -30,9 +32,13 @@ def close_request_connections(**_: Any) -> None:
 
 
 async def application(scope: dict[str, Any], receive: Receive, send: Send) -> None:
-    """Requests go to Django; the server's start and end are the process's."""
+    """Requests go to Django, WebSockets to the live feed; the server's start and end are the process's."""
     if scope["type"] == "lifespan":
         await lifespan(receive, send)
+    elif scope["type"] == "websocket":
+        await routing.application(scope, receive, send)
+    elif bus.takes(scope):
+        await bus.serve(scope, receive, send)
     else:
         await _django(scope, receive, send)
 
@@ -46,6 +52,7 @@ async def lifespan(receive: Receive, send: Send) -> None:
             presence.start()
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":
+            await hub.stop()
             await asyncio.to_thread(presence.stop, STOP_SECONDS)
             await send({"type": "lifespan.shutdown.complete"})
             return

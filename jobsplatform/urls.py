@@ -11,5 +11,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", screens().urls),
     path("bus/", include("tasks.bus.urls")),
     path("", include("jobsplatform.health.urls")),
+    path("live/", include("tasks.live.urls")),
     path("", RedirectView.as_view(pattern_name="admin:index"), name="home"),
 ]

@@ -87,7 +87,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('digest', models.CharField(max_length=64, primary_key=True, serialize=False)),
                 ('user_id', models.CharField(blank=True, default='', max_length=100)),
-                ('session', models.CharField(blank=True, default='', help_text='Digest of the session that asked.', max_length=64)),
+                ('session_key', models.TextField(blank=True, default='', help_text='Of the session that asked; it ends with that.')),
                 ('topics', models.JSONField(default=list, help_text='What it may hear; empty: whatever its user may.')),
                 ('created_at', models.DateTimeField()),
                 ('expires_at', models.DateTimeField(db_index=True)),

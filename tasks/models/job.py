@@ -10,6 +10,7 @@ from django.db.models.lookups import Exact, GreaterThanOrEqual, IsNull
 from jobsplatform.kernel.ids import uuid7
 from tasks.json_values import StoredJSON
 from tasks.sql.one_of import OneOf
+from tasks.sql.recent import RecentIndex
 from tasks.states import (
     ACTIVE,
     FINAL,
@@ -197,6 +198,7 @@ class Job(models.Model):
             models.Index("parent", "state", name="job_children", condition=Q(parent__isnull=False)),
             models.Index("leader", "state", name="job_aliases", condition=Q(leader__isnull=False)),
             models.Index("purge_at", name="job_purge", condition=Q(purge_at__isnull=False)),
+            RecentIndex(fields=["updated_at"], name="job_written"),
             models.Index("state", "id", name="job_by_state"),
             models.Index("handler_key", "id", name="job_by_type"),
             models.Index("user_id", "id", name="job_by_user", condition=~Q(user_id="")),
