@@ -51,6 +51,15 @@ def submit(request: JobRequest, now: datetime | None = None) -> SubmitResult:
     return submit_many([request], now)[0]
 
 
+def submit_shown(request: JobRequest, now: datetime) -> tuple[SubmitResult, Job]:
+    """``submit``, and the job as it is stored: for doors that show it at once."""
+    (draft,) = drafts([request], now)
+    (result,) = _submit([draft], now)
+    if result.id == draft.id and not draft.keyed:  # nobody else had a say in it: what was written is known
+        return result, draft.row()
+    return result, Job.objects.select_related("leader").get(id=result.id)
+
+
 def submit_many(
     requests: Iterable[JobRequest], now: datetime | None = None, *, tenants: TenantStates | None = None
 ) -> list[SubmitResult]:

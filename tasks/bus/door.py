@@ -19,11 +19,9 @@ from tasks.bus import api, forged
 from tasks.bus.auth import Caller, authenticate
 from tasks.bus.calls import Call, Method, NotYet
 from tasks.bus.errors import Refusal, refusal_of
+from tasks.bus.waiting import look_seconds
 
 PAGES = ("openapi.json", "docs")
-
-LOOK_SECONDS = 3.0
-"""A method that waits looks again after a hint, and at least this often."""
 
 
 @csrf_exempt
@@ -38,7 +36,7 @@ def door(request: HttpRequest, name: str) -> HttpResponse:
                 left = wish.seconds - (clock.monotonic() - begun)
                 if left <= 0:
                     return api.answer(wish.answer)
-                waiter.wait(min(left, LOOK_SECONDS))
+                waiter.wait(min(left, look_seconds()))
 
 
 WAITING: frozenset[str] = frozenset({"jobs.claim"})

@@ -39,10 +39,9 @@ def create(call: Call, given: CreateIn) -> dict[str, Any]:
     """Make one job; with an idempotency key that made one before, give that one back."""
     now = clock.now()
     with transaction.atomic():
-        result = submit.submit(requests_of(call, [given])[0], now)
+        result, job = submit.submit_shown(requests_of(call, [given])[0], now)
         after = {"job_type": given.job_type, "status": result.status}
         audit.record("job.create", "job", result.id, actor=call.actor, after=after, at=now)
-        job = queries.get_job(_id(result))
         return {**_made(result), "job": job_output(job, now=now)}
 
 
