@@ -59,11 +59,16 @@ class Method:
     cost: Callable[[Any], int] = lambda given: 1
 
 
+Lane = tuple[str, str]
+"""A queue and a handler key: where jobs of one type wait to be fetched."""
+
+
 class NotYet(Exception):
     """A method that may wait has nothing to answer: it is run again after a hint, until ``seconds`` from its first
-    run have passed; then ``answer`` is given."""
+    run have passed; then ``answer`` is given. ``lanes``: it is no use before one of these has a job."""
 
-    def __init__(self, seconds: float, answer: dict[str, Any]) -> None:
+    def __init__(self, seconds: float, answer: dict[str, Any], lanes: frozenset[Lane] = frozenset()) -> None:
         super().__init__("nothing to answer yet")
         self.seconds = seconds
         self.answer = answer
+        self.lanes = lanes

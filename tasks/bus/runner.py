@@ -12,6 +12,7 @@ from jobsplatform.kernel import config, processes
 from jobsplatform.kernel.errors import InvalidInput, UnknownName
 from jobsplatform.kernel.models import Process
 from tasks import dispatch, registry, remote, run
+from tasks.bus.calls import Lane
 from tasks.bus.proxy import BusProxyHandler, queue_of_app
 from tasks.dispatch import Claimed, WorkerView
 from tasks.models import Job
@@ -42,10 +43,12 @@ class Appetite:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What it was given: runs that have begun under its incarnation, and until when that is taken for alive."""
+    """What it was given: runs that have begun under its incarnation, and until when that is taken for alive.
+    ``lanes``: where its jobs would be."""
 
     jobs: Sequence[Job]
     lease_expires_at: datetime
+    lanes: frozenset[Lane]
 
 
 def handlers_of(app_id: str, job_types: Iterable[str]) -> list[BusProxyHandler]:
@@ -81,7 +84,7 @@ def claim(sidecar: Sidecar, appetite: Appetite, now: datetime) -> Claim:
     if keys and not process.stopping:
         view = WorkerView(process.pk, queues, keys, appetite.capacity, sidecar=True, most=appetite.limit)
         jobs = _begin_all(view, now)
-    return Claim(jobs, expires_at(now))
+    return Claim(jobs, expires_at(now), frozenset((queue, key) for queue in queues for key in keys))
 
 
 def _begin_all(view: WorkerView, now: datetime) -> list[Job]:

@@ -112,7 +112,7 @@ def claim(call: Call, given: ClaimIn) -> dict[str, Any]:
     found = runner.claim(sidecar, appetite, now)
     answer = claimed(found.jobs, found.lease_expires_at, now)
     if not found.jobs and given.wait_seconds > 0:
-        raise NotYet(given.wait_seconds, answer)
+        raise NotYet(given.wait_seconds, answer, found.lanes)
     return answer
 
 
