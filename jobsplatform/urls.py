@@ -12,5 +12,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("bus/", include("tasks.bus.urls")),
     path("", include("jobsplatform.health.urls")),
     path("live/", include("tasks.live.urls")),
+    path("demo/", include("tasks.web.urls")),
     path("", RedirectView.as_view(pattern_name="admin:index"), name="home"),
 ]

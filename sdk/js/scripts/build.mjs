@@ -1,13 +1,14 @@
 // Builds dist/ and the files that the platform ships. With --check: builds in memory and fails when a shipped file
-// is not what would be built.
+// is not what would be built; --shipped=FOLDER: where to look for those.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const path = (name) => fileURLToPath(new URL(name, new URL("..", import.meta.url)));
 const check = process.argv.includes("--check");
+const elsewhere = process.argv.find((each) => each.startsWith("--shipped="));
+const shippedIn = elsewhere?.slice("--shipped=".length) ?? join(root, "../../tasks/static/tasks/sdk");
 const banner = "// Built from sdk/js (npm run build). Do not edit.";
 
 const common = {
@@ -19,7 +20,9 @@ const common = {
   write: false,
   logLevel: "warning",
 };
-const inPlace = { alias: { "@jobsplatform/live": "./src/index.ts" } };
+const inPlace = {
+  alias: { "@jobsplatform/live": "./src/index.ts", "@jobsplatform/live/react": "./src/react/index.ts" },
+};
 const live = { ...common, entryPoints: ["src/index.ts"], banner: { js: banner } };
 const react = {
   ...common,
@@ -37,23 +40,24 @@ const demo = {
 };
 
 const files = [
-  { options: live, targets: ["dist/live.js", "../../tasks/static/tasks/sdk/live.js"] },
-  { options: react, targets: ["dist/react.js"] },
-  { options: demo, targets: ["../../tasks/static/tasks/sdk/demo.js"] },
-].filter(({ options }) => existsSync(path(options.entryPoints[0])));
+  { options: live, dist: "live.js", shipped: "live.js" },
+  { options: react, dist: "react.js" },
+  { options: demo, shipped: "demo.js" },
+];
 
 let stale = 0;
-for (const { options, targets } of files) {
+for (const { options, dist, shipped } of files) {
   const made = (await build(options)).outputFiles[0].text;
-  for (const name of targets) {
-    const target = path(name);
-    if (!check) {
-      mkdirSync(dirname(target), { recursive: true });
-      writeFileSync(target, made);
-    } else if (name.startsWith("../") && (!existsSync(target) || readFileSync(target, "utf8") !== made)) {
-      console.error(`${name.replace("../../", "")} is not a fresh build: run \`npm run build\` in sdk/js.`);
-      stale += 1;
-    }
+  const target = shipped && join(shippedIn, shipped);
+  if (check && target && (!existsSync(target) || readFileSync(target, "utf8") !== made)) {
+    console.error(`${shipped} is not a fresh build: run \`npm run build\` in sdk/js.`);
+    stale += 1;
   }
+  if (!check) for (const path of [dist && join(root, "dist", dist), target]) if (path) write(path, made);
 }
 process.exitCode = stale ? 1 : 0;
+
+function write(path, text) {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+}
