@@ -19,7 +19,9 @@ def test_the_scopes_are_those_of_tokens() -> None:
 
 
 def test_each_method_in_a_table_has_its_scope() -> None:
-    told = {row[0].strip("`"): row[1].strip("`") for row in rows(section(PAGE, "jobs"))}
+    tables = [*rows(section(PAGE, "jobs")), *rows(section(PAGE, "Running jobs"))]
+    told = {row[0].strip("`"): row[1].strip("`") for row in tables}
+    assert {name for name in METHODS if name.startswith("jobs.")} == set(told)
     assert told == {name: METHODS[name].scope for name in told}
 
 
