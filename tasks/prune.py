@@ -13,6 +13,7 @@ from jobsplatform.kernel import retention as kernel_retention
 from jobsplatform.kernel.audit import Actor
 from tasks import external, limits
 from tasks.filters import JobFilter
+from tasks.live import tickets
 from tasks.models import DispatchLock, IdempotencyKey, Job, JobAttempt
 from tasks.states import ACTIVE, FINAL
 
@@ -30,6 +31,7 @@ def prune(now: datetime, batch: int = 500) -> int:
     )
     _prune_keys(now, batch)
     external.prune(now, batch)
+    tickets.prune(now, batch)
     kernel_retention.prune(now, batch)
     return removed
 

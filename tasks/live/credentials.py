@@ -45,7 +45,8 @@ def viewers(credentials: Collection[Credential], now: datetime) -> dict[Credenti
     """Whom each credential lets in, as of now; those that let in nobody are missing."""
     sessions = [one for one in credentials if isinstance(one, Session)]
     tokens = [one for one in credentials if isinstance(one, Token)]
-    users = _users_of({one.key for one in sessions}, now) if sessions else {}
+    # PostgreSQL refuses a question with NUL in it; no session has one.
+    users = _users_of({one.key for one in sessions if "\x00" not in one.key}, now) if sessions else {}
     found: dict[Credential, Viewer] = {}
     seen: dict[Any, Viewer] = {}
     for one in sessions:

@@ -22,7 +22,15 @@ from redis.retry import Retry
 from jobsplatform.kernel import clock, config, events
 from jobsplatform.kernel.app_events import AppsChanged
 from jobsplatform.kernel.loop import Loop
-from tasks.events import CancelRequested, JobMoved, JobSubmitted, ProgressMade, SuspensionChanged
+from tasks.events import (
+    AppEventTold,
+    CancelRequested,
+    ExternalJobChanged,
+    JobMoved,
+    JobSubmitted,
+    ProgressMade,
+    SuspensionChanged,
+)
 
 CHANNEL = "jobsplatform:live"
 
@@ -72,16 +80,6 @@ def note(kind: str, key: Any) -> None:
         _wake()
 
 
-def note_external(row_id: int) -> None:
-    """An external job was written; call it after the commit."""
-    note(EXTERNAL, row_id)
-
-
-def note_app_event(row_id: int) -> None:
-    """An app has told something; call it after the commit."""
-    note(EVENT, row_id)
-
-
 def note_schedule(schedule_id: str) -> None:
     """A schedule was changed or has decided; call it after the commit."""
     note(SCHEDULE, schedule_id)
@@ -108,6 +106,8 @@ def install() -> None:
     events.subscribe(ProgressMade, _progressed)
     events.subscribe(SuspensionChanged, _suspended)
     events.subscribe(AppsChanged, _app_changed)
+    events.subscribe(ExternalJobChanged, _external_changed)
+    events.subscribe(AppEventTold, _app_told)
 
 
 def _job_changed(event: Any) -> None:
@@ -126,6 +126,14 @@ def _suspended(event: SuspensionChanged) -> None:
 
 def _app_changed(event: AppsChanged) -> None:
     note(APPS, event.app_id)
+
+
+def _external_changed(event: ExternalJobChanged) -> None:
+    note(EXTERNAL, event.external_id)
+
+
+def _app_told(event: AppEventTold) -> None:
+    note(EVENT, event.event_id)
 
 
 def _wake() -> None:

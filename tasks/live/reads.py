@@ -20,6 +20,7 @@ from tasks.states import Role, State
 MOST_RUNNING = 200
 MOST_EXTERNAL = 100
 MOST_EVENTS = 200
+MOST_STRANGERS = 10
 
 
 def jobs(ids: Collection[UUID]) -> list[Job]:
@@ -139,15 +140,32 @@ def topic_jobs(topic: Topic, audience: Audience, limit: int) -> tuple[list[Job],
 
 def _newest_of_app(app_id: str, most: int) -> list[UUID]:
     # Type by type, each by the index of types: by the id alone a rare app's jobs are sought among all others'.
-    bound = HandlerBinding.objects.filter(app_id=app_id).values_list("job_type", flat=True)
-    keys = {f"{app_id}:{job_type}" for job_type in bound}
-    known = registry.keys()
-    keys |= {key for key in known if key.startswith(f"{app_id}:")}
     found: list[UUID] = []
-    for key in sorted(keys):
+    for key in _types_of(app_id):
         rows = Job.objects.filter(handler_key=key).order_by("-id")
         found += rows.values_list("id", flat=True)[:most]
     return sorted(found, reverse=True)[:most]
+
+
+def _types_of(app_id: str) -> set[str]:
+    """The handler keys of an app: those that are known, and those of rows that are left from others."""
+    prefix = f"{app_id}:"
+    bound = HandlerBinding.objects.filter(app_id=app_id).values_list("job_type", flat=True)
+    known = registry.keys()
+    found = {f"{prefix}{job_type}" for job_type in bound} | {key for key in known if key.startswith(prefix)}
+    after, strangers = prefix, 0
+    # From key to key along the index. A database may sort other apps' keys in between, a few at most.
+    while strangers < MOST_STRANGERS:
+        rows = Job.objects.filter(handler_key__gt=after).order_by("handler_key")
+        key = rows.values_list("handler_key", flat=True).first()
+        if key is None:
+            break
+        if key.startswith(prefix):
+            found.add(key)
+        else:
+            strangers += 1
+        after = key
+    return found
 
 
 def topic_external(topic: Topic, audience: Audience) -> list[ExternalJob] | None:
