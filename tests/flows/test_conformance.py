@@ -1,0 +1,68 @@
+"""One conformance pack passes for handlers inside the platform, for sidecars of the Python SDK over each transport,
+and for a sidecar in another language that knows the HTTP contract alone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.flows.conformance import ConformancePlatform, run_pack
+from tests.flows.processes import ROOT
+
+pytestmark = pytest.mark.flow
+
+PYTHON_SIDECAR = (
+    f"{sys.executable} -m jobsplatform_sdk.conformance.sidecar --url {{url}} --token-file {{token_file}}"
+)
+NODE_SIDECAR = f"node {ROOT / 'tests' / 'flows' / 'node_sidecar' / 'main.mjs'} {{url}} {{token_file}}"
+WORKER = f"{sys.executable} -m celery -A jobsplatform --quiet worker -c 4 -Q conf --without-mingle --without-gossip"
+
+
+@pytest.fixture(scope="module")
+def platform(
+    environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ConformancePlatform]:
+    path = os.pathsep.join((str(ROOT), str(ROOT / "sdk" / "python")))
+    started = ConformancePlatform(
+        {**environment, "APPS": "tests.flows.confapp", "PYTHONPATH": path},
+        tmp_path_factory.mktemp("platform"),
+    )
+    try:
+        started.start()
+        yield started
+    finally:
+        started.kill()
+
+
+def passes(platform: ConformancePlatform, app_id: str, sidecar: str, transport: str) -> str:
+    ended = run_pack(platform, app_id, sidecar, transport)
+    assert ended.returncode == 0, f"{ended.stdout}\n{ended.stderr}\n{platform.output()}"
+    return ended.stdout
+
+
+def test_handlers_inside_the_platform(platform: ConformancePlatform) -> None:
+    passes(platform, "conf-inside", WORKER, "inside")
+
+
+def test_a_python_sidecar_that_claims(platform: ConformancePlatform) -> None:
+    passes(platform, "conf-claim", PYTHON_SIDECAR, "claim")
+
+
+@pytest.mark.skipif(shutil.which("node") is None and not os.environ.get("CI"), reason="needs Node")
+def test_a_sidecar_in_another_language_without_an_sdk(platform: ConformancePlatform) -> None:
+    passes(platform, "conf-node", NODE_SIDECAR, "claim")
+
+
+def test_the_node_sidecar_uses_no_package(platform: ConformancePlatform) -> None:
+    code = "".join(
+        file.read_text() for file in sorted((Path(__file__).parent / "node_sidecar").glob("*.mjs"))
+    )
+    imported = {
+        line.split(" from ")[1].strip(" ;\"'") for line in code.splitlines() if line.startswith("import ")
+    }
+    assert all(name.startswith(("node:", "./")) for name in imported), imported
