@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jobsplatform.kernel import config
-from tasks import registry
+from jobsplatform.kernel import clock, config
+from tasks import registry, remote
 from tasks.bus.running_schemas import (
     AnyEnding,
     Cancelled,
@@ -64,7 +64,8 @@ def deferred_seconds(job: Job) -> float:
 
 
 def _cancelled(job: Job) -> Ending:
-    """What the row says was asked for decides; nobody asked: its sidecar did not want it."""
-    if job.cancel_reason:
-        return Ending("cancelled", cause=Cause.CANCELLED, reason=job.cancel_reason)
+    """What it was asked for decides, be it by its soft time limit; nobody asked: its sidecar did not want it."""
+    asked = remote.cancel_of(job, clock.now())
+    if asked:
+        return Ending("cancelled", cause=Cause.CANCELLED, reason=asked)
     return Ending("discarded", reason="cancelled by its sidecar")

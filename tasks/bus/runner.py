@@ -44,11 +44,12 @@ class Appetite:
 @dataclass(frozen=True, slots=True)
 class Claim:
     """What it was given: runs that have begun under its incarnation, and until when that is taken for alive.
-    ``lanes``: where its jobs would be."""
+    ``lanes``: where its jobs would be. ``stopping``: it has said that it takes nothing more."""
 
     jobs: Sequence[Job]
     lease_expires_at: datetime
     lanes: frozenset[Lane]
+    stopping: bool = False
 
 
 def handlers_of(app_id: str, job_types: Iterable[str]) -> list[BusProxyHandler]:
@@ -81,13 +82,15 @@ def claim(sidecar: Sidecar, appetite: Appetite, now: datetime) -> Claim:
     changes = _changes(process, sidecar, queues, appetite.capacity, keys)
     processes.beat(process.pk, now, **changes)
     jobs: list[Job] = []
-    if keys and not process.stopping:
+    stopping = process.stopping or process.ended
+    if keys and not stopping:
         view = WorkerView(process.pk, queues, keys, appetite.capacity, sidecar=True, most=appetite.limit)
-        jobs = _begin_all(view, now)
-    return Claim(jobs, expires_at(now), frozenset((queue, key) for queue in queues for key in keys))
+        jobs = begin_all(view, now)
+    return Claim(jobs, expires_at(now), frozenset((queue, key) for queue in queues for key in keys), stopping)
 
 
-def _begin_all(view: WorkerView, now: datetime) -> list[Job]:
+def begin_all(view: WorkerView, now: datetime) -> list[Job]:
+    """One round of dispatch for a sidecar: what it was given has begun."""
     begun: dict[UUID, int] = {}
 
     def begin(claimed: Claimed) -> None:
@@ -118,13 +121,14 @@ def _changes(
 
 
 def arrive(sidecar: Sidecar, now: datetime) -> Process:
-    """The row of this sidecar; made when it is new, or was taken for dead meanwhile, and goes on."""
+    """The row of this sidecar; made when it is new, or was taken for dead meanwhile, and goes on. One that has ended in
+    good order has ended: a claim of it that still waits must not bring it back."""
     for process_id in _incarnations(sidecar):
         row = Process.objects.filter(pk=process_id).first()
         if row is None:
             _register(process_id, sidecar, now)
             row = Process.objects.get(pk=process_id)
-        if not row.ended:
+        if not row.ended or row.stopped_at is not None:
             return row
     raise InvalidInput("runner_id: it was taken for dead too often; begin anew with another one.")
 

@@ -7,17 +7,16 @@ from dataclasses import replace
 from datetime import datetime
 from functools import wraps
 from typing import Any, TypeVar
-from uuid import UUID
 
 from jobsplatform.kernel import clock, config
 from jobsplatform.kernel.errors import DuplicateHandler, StaleLease, UnknownName
-from tasks import family, registry, remote
-from tasks.bus import bindings, runner, signing
+from tasks import remote
+from tasks.bus import bindings, celery_queue, runner, signing
 from tasks.bus.calls import Call, Method, NotYet
+from tasks.bus.deliveries import delivery
 from tasks.bus.endings import ending_of
 from tasks.bus.errors import Refusal, invalid
 from tasks.bus.jobs import requests_of
-from tasks.bus.proxy import BusProxyHandler
 from tasks.bus.running_schemas import (
     BatchChildrenIn,
     BatchChildrenOut,
@@ -37,9 +36,8 @@ from tasks.bus.running_schemas import (
     UpdateStatusOut,
 )
 from tasks.bus.schemas import Nothing
-from tasks.grace import grace_of
 from tasks.models import HandlerBinding, Job
-from tasks.output import iso, job_output
+from tasks.output import iso
 from tasks.remote import Standing
 from tasks.requests import read_priority
 from tasks.states import Priority
@@ -72,6 +70,8 @@ def register_handler(call: Call, given: RegisterIn) -> dict[str, Any]:
     """Bind a type to a service of this app, or change what is bound."""
     if (given.transport == HandlerBinding.Transport.HTTP) != (given.url is not None):
         raise invalid(("url", "names where to call, with the transport http and no other"))
+    if given.transport == HandlerBinding.Transport.CELERY and not celery_queue.is_on(call.app_id):
+        raise invalid(("transport", "celery is off for this app; an operator names its broker first"))
     wanted = bindings.Wanted(
         job_type=given.job_type,
         service=given.service,
@@ -111,7 +111,7 @@ def claim(call: Call, given: ClaimIn) -> dict[str, Any]:
     appetite = runner.Appetite(given.job_types, given.limit, given.capacity or given.limit)
     found = runner.claim(sidecar, appetite, now)
     answer = claimed(found.jobs, found.lease_expires_at, now)
-    if not found.jobs and given.wait_seconds > 0:
+    if not found.jobs and given.wait_seconds > 0 and not found.stopping:
         raise NotYet(given.wait_seconds, answer, found.lanes)
     return answer
 
@@ -125,40 +125,6 @@ def claimed(jobs: Iterable[Job], lease_expires_at: datetime, now: datetime) -> d
         "heartbeat_seconds": settings.heartbeat_seconds,
         "lease_seconds": settings.lease_seconds,
     }
-
-
-def delivery(job: Job, now: datetime) -> dict[str, Any]:
-    """One run for whoever does it."""
-    handler = registry.find(job.app_id, job.job_type)
-    return {
-        "job": job_output(job, now=now),
-        "lease": job.lease,
-        "cursor": job.checkpoint,
-        "attempt": job.attempt,
-        "run_reason": "retry" if job.failures else job.origin,
-        "force": job.force,
-        "planned_at": iso(job.planned_at),
-        "window_start": iso(job.window_start),
-        "continuing": job.continuing,
-        "children": _children(job.id) if job.continuing else [],
-        "deadline_at": iso(job.deadline_at),
-        "cancel_grace_seconds": grace_of(job),
-        "method": handler.method if isinstance(handler, BusProxyHandler) else job.job_type,
-    }
-
-
-def _children(job_id: UUID) -> list[dict[str, Any]]:
-    return [
-        {
-            "key": child["child_key"],
-            "id": str(child["id"]),
-            "state": child["state"],
-            "result": child["result"],
-            "error": child["error"],
-            "data": child["data"],
-        }
-        for child in family.results(job_id)
-    ]
 
 
 @_refusals
