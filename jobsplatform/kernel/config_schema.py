@@ -108,6 +108,7 @@ class BusConfig(Section):
         "until a deferred job fails whose sidecar named no deadline, and whose type has no timeout", 86_400
     )
     call_seconds: Seconds = about("how long a sidecar that is called may take to answer", 10)
+    call_private: bool = about("let approved urls of sidecars be private addresses", False)
     call_threads: Annotated[int, Field(ge=1, le=100)] = about("sidecars that a worker calls at once", 8)
     celery_brokers: dict[str, str] = about(
         "by app, the broker of its own that its jobs go to by the celery transport; empty: that is off",

@@ -126,12 +126,12 @@ def silent(now: datetime, lease_seconds: float) -> QuerySet[Process]:
 
 def could_be_heard(process: Process, now: datetime, lease_seconds: float) -> bool:
     """Whether its silence is its own fault. A sidecar beats over the bus: a web process must have been there for
-    the whole time, and still be there."""
+    the whole time, and still be there; after a start it has a lease to answer all who were waiting for it."""
     if process.role != Process.Role.SIDECAR or not process.app_id:
         return True
     doors = Process.objects.filter(role=Process.Role.WEB, stopped_at=None, lost_at=None)
     return doors.filter(
-        started_at__lte=now - timedelta(seconds=lease_seconds),
+        started_at__lte=now - timedelta(seconds=2 * lease_seconds),
         heartbeat_at__gt=now - timedelta(seconds=lease_seconds / 2),
     ).exists()
 

@@ -27,7 +27,7 @@ def queue_of_app(app_id: str) -> str:
     """The queue of an app's bound types that name no other. A long id is cut, and told apart by its hash."""
     if len(app_id) <= _LONGEST_APP:
         return f"{QUEUE_PREFIX}{app_id}"
-    return f"{QUEUE_PREFIX}{app_id[:_LONGEST_APP - 17]}-{hashlib.sha256(app_id.encode()).hexdigest()[:16]}"
+    return f"{QUEUE_PREFIX}{app_id[: _LONGEST_APP - 17]}-{hashlib.sha256(app_id.encode()).hexdigest()[:16]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,11 @@ class BusProxyHandler:
     def claimable(self) -> bool:
         """Whether sidecars may fetch its jobs."""
         return self.enabled and self.transport == HandlerBinding.Transport.CLAIM
+
+    def is_brought_by(self, transport: str) -> bool:
+        """Whether the platform may bring its jobs to it in this way; a url needs an operator's approval."""
+        approved = self.approved or self.transport != HandlerBinding.Transport.HTTP
+        return self.enabled and self.transport == transport and approved
 
     def run(self, context: JobContext) -> Any:
         """Nothing here can run it: back to its sidecar, free of charge."""

@@ -15,6 +15,8 @@ from jobsplatform.kernel import clock, config
 from jobsplatform.kernel.bell import Bell
 from jobsplatform.kernel.loop import Loop
 from tasks import reporter
+from tasks.bus import callback, celery_queue
+from tasks.bus.delivery import Deliverer
 from tasks.heartbeat import Heartbeat, Trust
 from tasks.hints import Listener
 from tasks.states import CancelReason
@@ -88,6 +90,8 @@ class Crew:
             Sweeper(trust, self.sender),
             self._watchdog,
         ]
+        self._deliverers = [Deliverer("http", callback.call), Deliverer("celery", celery_queue.send)]
+        self._loops += self._deliverers
         if (path := watched_file()) is not None:
             self._loops.append(FileWatch(path, self.dispatcher.wake))
 
@@ -156,6 +160,8 @@ class Crew:
     def take_nothing_new(self) -> None:
         """Stop claiming, and leave the queues of plain tasks to other workers."""
         self.dispatcher.stop(STOP_SECONDS)
+        for deliverer in self._deliverers:
+            deliverer.stop(STOP_SECONDS)
         consumer = self._worker.consumer
         if getattr(consumer, "task_consumer", None) is not None:
             for name in self.incarnation.queues:

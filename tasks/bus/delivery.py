@@ -1,0 +1,159 @@
+"""Runs that the platform brings to their sidecars by itself: claimed here, outside the pool, and each brought by one of
+a few threads. A sidecar that says "later" is waited for by nobody: its job is deferred."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from uuid import UUID
+
+import structlog
+from django.db import InterfaceError, OperationalError, connections
+
+from jobsplatform.kernel import clock, config, db, processes
+from jobsplatform.kernel.errors import JobNotFound, StaleLease
+from jobsplatform.kernel.forks import GUARD
+from jobsplatform.kernel.loop import Loop, wait_until
+from tasks import hints, registry, remote
+from tasks.bus import runner
+from tasks.bus.proxy import BusProxyHandler
+from tasks.dispatch import WorkerView
+from tasks.error_text import text_of, type_of
+from tasks.models import Job
+from tasks.outcomes import Ending
+from tasks.states import Cause
+
+log = structlog.get_logger("jobsplatform.bus")
+
+Bring = Callable[[Job, BusProxyHandler, threading.Event], Ending]
+"""Brings one run to its sidecar: the ending that its answer means. The event says that this process is to end."""
+
+GAP_SECONDS = 0.01
+"""Between two rounds, however many hints come."""
+
+
+class Deliverer(Loop):
+    """Claims for the sidecars of one transport while it has threads to spare; an incarnation of its own."""
+
+    def __init__(self, transport: str, bring: Bring) -> None:
+        super().__init__()
+        self.name = f"bus-{transport}"
+        self._transport = transport
+        self._bring = bring
+        self._threads = config.get().bus.call_threads
+        self._pool: ThreadPoolExecutor | None = None
+        self._process_id: UUID | None = None
+        self._busy = 0
+        self._changing = threading.Lock()
+        self._leaving = threading.Event()
+        self._listener = hints.Listener(self.wake)
+
+    def start(self) -> None:
+        self._listener.start()
+        super().start()
+
+    def stop(self, timeout: float | None = 10.0) -> bool:
+        """Claim nothing more; calls that are not answered yet are answered later, as far as we are concerned."""
+        self._listener.stop(timeout)
+        ended = super().stop(timeout)
+        self._leaving.set()
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown(wait=True)
+        process_id, self._process_id = self._process_id, None
+        if process_id is not None:
+            now = clock.now()
+            remote.hand_back_all(process_id, "its worker stopped", now)
+            processes.stop(process_id, now)
+        return ended
+
+    def wait_seconds(self) -> float:
+        return min(config.get().tasks.poll_seconds, config.get().tasks.heartbeat_seconds)
+
+    def step(self) -> bool:
+        handlers = [
+            handler
+            for handler in registry.bound().values()
+            if isinstance(handler, BusProxyHandler) and handler.is_brought_by(self._transport)
+        ]
+        if not handlers and self._process_id is None:
+            return False
+        self._stopping.wait(GAP_SECONDS)
+        keys = frozenset(handler.spec.key for handler in handlers)
+        queues = tuple(sorted({handler.spec.queue for handler in handlers}))
+        process_id = self._be_there(keys, queues)
+        free = self._threads - self._busy
+        if free <= 0 or not keys:
+            return False
+        view = WorkerView(process_id, queues, keys, self._threads, sidecar=True, most=free)
+        jobs = runner.begin_all(view, clock.now())
+        for job in jobs:
+            self._take(job)
+        return len(jobs) == free
+
+    def _be_there(self, keys: frozenset[str], queues: tuple[str, ...]) -> UUID:
+        now, known = clock.now(), self._process_id
+        if known is not None and processes.beat(known, now, handlers=sorted(keys), queues=list(queues)):
+            return known
+        row = processes.register(
+            "sidecar",
+            name=f"{self._transport}@{socket.gethostname()}",
+            now=now,
+            queues=queues,
+            concurrency=self._threads,
+            handlers=keys,
+        )
+        self._process_id = row.pk
+        return row.pk
+
+    def _take(self, job: Job) -> None:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix=self.name)
+        with self._changing:
+            self._busy += 1
+        self._pool.submit(self._do, job)
+
+    def _do(self, job: Job) -> None:
+        try:
+            handler = registry.find(job.app_id, job.job_type)
+            if not isinstance(handler, BusProxyHandler):
+                ending = Ending("snoozed", after=0, reason="its type is not bound any more")
+            else:
+                ending = self._brought(job, handler)
+            self._persist(job, ending)
+        except Exception as error:
+            log.error(
+                "bus.delivery_failed", text=f"job {job.id} could not be brought: {error}", job_id=str(job.id)
+            )
+        finally:
+            db.close_connections()
+            with self._changing:
+                self._busy -= 1
+            self.wake()
+
+    def _brought(self, job: Job, handler: BusProxyHandler) -> Ending:
+        try:
+            return self._bring(job, handler, self._leaving)
+        except Exception as error:
+            connections.close_all()
+            said = f"could not be brought to its sidecar: {text_of(error)}"
+            return Ending("failed", cause=Cause.HANDLER, error_type=type_of(error), error=said)
+
+    def _persist(self, job: Job, ending: Ending) -> None:
+        """Write the end; while the database is away again and again, until this process ends."""
+
+        def written() -> bool:
+            try:
+                with GUARD.round():
+                    remote.end(job.app_id, job.id, job.lease, ending, clock.now())
+            except (StaleLease, JobNotFound):
+                return True  # its sidecar has told the end already, or it was given up
+            except (OperationalError, InterfaceError):
+                connections.close_all()
+                return self._leaving.is_set()
+            return True
+
+        if not written():
+            wait_until(written, timeout=config.get().tasks.cutoff_exit_seconds, every=1.0)
