@@ -1,7 +1,7 @@
 """How much of a thing a minute: counted in Redis for all processes where there is one, else in each process.
 
-A quota is a bucket that fills evenly and holds a minute's worth. Whatever begins while something is left is let
-through whole, so that a batch larger than the bucket passes too, and is waited for afterwards.
+A quota is a bucket that fills evenly and holds a minute's worth. Whatever begins while one is left is let through
+whole, so that a batch larger than the bucket passes too, and is waited for afterwards.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ REST_SECONDS = 2.0
 """After Redis did not answer, each process counts for itself for so long."""
 
 MOST_KEYS = 10_000
+SLACK = 1e-6
 
 # The bucket is kept as the instant at which it will be full again: one number, one step.
 TAKE = """
@@ -33,8 +34,8 @@ local t = redis.call('time')
 local now = tonumber(t[1]) + tonumber(t[2]) / 1000000
 local full = math.max(tonumber(redis.call('get', KEYS[1]) or '0'), now)
 local cost, rate = tonumber(ARGV[1]), tonumber(ARGV[2])
-local wait = full - now - 60
-if wait >= 0 then return string.format('%.6f', wait + 1 / rate) end
+local wait = full + 1 / rate - now - 60
+if wait > 0.000001 then return string.format('%.6f', wait) end
 full = full + cost / rate
 redis.call('set', KEYS[1], string.format('%.6f', full), 'EX', math.ceil(full - now) + 1)
 return ''
@@ -112,9 +113,9 @@ class _Local:
         with self._taking:
             now = clock.monotonic()
             full = max(self._full.get(key, now), now)
-            wait = full - now - MINUTE
-            if wait >= 0:
-                return wait + 1 / rate
+            wait = full + 1 / rate - now - MINUTE
+            if wait > SLACK:
+                return wait
             if len(self._full) >= MOST_KEYS:
                 self._full = {name: at for name, at in self._full.items() if at > now}
             self._full[key] = full + cost / rate

@@ -82,7 +82,7 @@ class BusClient:
 def check(method: str, answer: Answer) -> None:
     """The answer is what the schema of the method says."""
     if answer.status == 200:
-        api.METHODS[method].gives.model_validate(answer.body, strict=True)
+        api.METHODS[method.partition("?")[0]].gives.model_validate(answer.body, strict=True)
         return
     ErrorOutput.model_validate(answer.body, strict=True)
     assert CODES[answer.code].status == answer.status, answer.body
