@@ -20,7 +20,9 @@ from jobsplatform.kernel import clock, tokens
 from jobsplatform.kernel.audit import Actor
 from jobsplatform.kernel.models import App
 from jobsplatform.web import listen
+from jobsplatform_sdk.conformance import scenarios
 from tasks import control
+from tasks.bus import bindings
 from tests.flows.processes import ROOT, Command, Worker, until
 
 ACTOR = Actor("test", "flow")
@@ -90,6 +92,14 @@ class ConformancePlatform:
         file = self.folder / f"{app_id}.token"
         file.write_text(made[1])
         return file
+
+    def approve(self, app_id: str, url: str) -> None:
+        """What an operator does before the platform calls a sidecar: look at its url, and say yes."""
+        now = clock.now()
+        for job_type in scenarios.TYPES:
+            wanted = bindings.Wanted(job_type, "conformance", transport="http", url=url)
+            row = bindings.register(app_id, wanted, actor=ACTOR, now=now)
+            bindings.approve(row.pk, actor=ACTOR, now=now)
 
 
 @contextmanager

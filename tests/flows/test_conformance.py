@@ -3,6 +3,7 @@ and for a sidecar in another language that knows the HTTP contract alone."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -11,15 +12,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.flows.conformance import ConformancePlatform, run_pack
+from tests.flows.conformance import ConformancePlatform, free_port, run_pack
 from tests.flows.processes import ROOT
 
 pytestmark = pytest.mark.flow
 
+CALL_SECONDS = 20
 PYTHON_SIDECAR = (
     f"{sys.executable} -m jobsplatform_sdk.conformance.sidecar --url {{url}} --token-file {{token_file}}"
 )
 NODE_SIDECAR = f"node {ROOT / 'tests' / 'flows' / 'node_sidecar' / 'main.mjs'} {{url}} {{token_file}}"
+CELERY_SIDECAR = (
+    f"{sys.executable} -m jobsplatform_sdk.conformance.celery_sidecar"
+    " --url {{url}} --token-file {{token_file}} --broker {broker} --keep 6"
+)
 WORKER = f"{sys.executable} -m celery -A jobsplatform --quiet worker -c 4 -Q conf --without-mingle --without-gossip"
 
 
@@ -28,10 +34,16 @@ def platform(
     environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ConformancePlatform]:
     path = os.pathsep.join((str(ROOT), str(ROOT / "sdk" / "python")))
-    started = ConformancePlatform(
-        {**environment, "APPS": "tests.flows.confapp", "PYTHONPATH": path},
-        tmp_path_factory.mktemp("platform"),
-    )
+    own_broker = environment["REDIS_URL"].rstrip("/0") + "/5"
+    settings = {
+        "APPS": "tests.flows.confapp",
+        "PYTHONPATH": path,
+        "BUS__CALL_PRIVATE": "true",
+        "BUS__CALL_SECONDS": str(CALL_SECONDS),
+        "BUS__CELERY_BROKERS": json.dumps({"conf-celery": own_broker}),
+        "OWN_BROKER": own_broker,
+    }
+    started = ConformancePlatform({**environment, **settings}, tmp_path_factory.mktemp("platform"))
     try:
         started.start()
         yield started
@@ -51,6 +63,27 @@ def test_handlers_inside_the_platform(platform: ConformancePlatform) -> None:
 
 def test_a_python_sidecar_that_claims(platform: ConformancePlatform) -> None:
     passes(platform, "conf-claim", PYTHON_SIDECAR, "claim")
+
+
+def called(port: int, answer: float) -> str:
+    return f"{PYTHON_SIDECAR} --port {port} --answer {answer} --keep 6"
+
+
+def test_a_python_sidecar_that_is_called(platform: ConformancePlatform) -> None:
+    port = free_port()
+    platform.approve("conf-http", f"http://127.0.0.1:{port}/jobs")
+    passes(platform, "conf-http", called(port, CALL_SECONDS / 2), "http")
+
+
+def test_a_python_sidecar_that_answers_later(platform: ConformancePlatform) -> None:
+    port = free_port()
+    platform.approve("conf-later", f"http://127.0.0.1:{port}/jobs")
+    passes(platform, "conf-later", called(port, 0), "http")
+
+
+def test_a_python_sidecar_behind_a_broker_of_its_own(platform: ConformancePlatform) -> None:
+    broker = platform.environment["OWN_BROKER"]
+    passes(platform, "conf-celery", CELERY_SIDECAR.format(broker=broker), "celery")
 
 
 @pytest.mark.skipif(shutil.which("node") is None and not os.environ.get("CI"), reason="needs Node")

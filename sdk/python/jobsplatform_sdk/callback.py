@@ -17,6 +17,9 @@ from jobsplatform_sdk.run_shapes import Assignment
 from jobsplatform_sdk.runs import Run
 from jobsplatform_sdk.sidecar import Sidecar
 
+TOLD_OVER_THE_BUS = frozenset({"cancelled", "interrupted"})
+"""What these mean is decided by the row, as it stands then."""
+
 logger = logging.getLogger("jobsplatform_sdk.sidecar")
 
 MAX_BYTES = 4 * 1024 * 1024
@@ -72,7 +75,10 @@ class Callback:
         run = CalledRun(self._sidecar.make_run(assignment, leased=False))
         if not self._sidecar.crew.take(run.run):
             return Answer(202, {})  # brought twice; the first one tells its end
-        return run.wait(self._answer_seconds)
+        answer = run.wait(self._answer_seconds)
+        if answer.status == 202:
+            run.run.keep_for(self._sidecar.keep_seconds)
+        return answer
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
         """WSGI."""
@@ -130,18 +136,18 @@ class CalledRun:
         self._ending: Mapping[str, Any] = {}
 
     def wait(self, seconds: float) -> Answer:
-        """200 with the result, or 202."""
+        """200 with the ending, or 202."""
         self._ended.wait(seconds)
         with self._lock:
             self._late = self._late or not self._ended.is_set()
             if self._late:
                 return Answer(202, {})
-        return Answer(200, {name: value for name, value in self._ending.items() if name != "kind"})
+        return Answer(200, self._ending)
 
     def _offer(self, ending: Mapping[str, Any]) -> bool:
-        """Take a plain good end for the answer; False: it must be told over the bus, and the call is let go."""
+        """Take the end for the answer; False: it must be told over the bus, and the call is let go."""
         with self._lock:
-            plain = ending["kind"] == "completed" and not self.run.reason()
+            plain = ending["kind"] not in TOLD_OVER_THE_BUS and not self.run.reason()
             self._late = self._late or not plain
             if self._late:
                 self._ended.set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -39,9 +40,8 @@ class Client:
         """Raises ValueError for what is no address or token; nothing is sent yet."""
         self._address = wire.Address.of(url, token, timeout)
         self._retry_seconds = retry_seconds
-        # A sidecar has a call open for each of its runs, and the claim besides.
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=50)
-        self._http = httpx.Client(headers=self._address.headers, transport=transport, limits=limits)
+        self._transport = transport
+        self._http, self._pid = self._connect(), os.getpid()
         self.jobs = Jobs(self)
         self.events = Events(self)
         self.task_queue = TaskQueue(self)
@@ -61,6 +61,8 @@ class Client:
     def send_once(self, call: Call[T], *, timeout: float | None = None) -> T:
         """Send a call once; ``timeout``: seconds, when other than the client's. Raises BusError."""
         request = self._address.request(call, timeout)
+        if self._pid != os.getpid():  # connections of the parent would be shared with it
+            self._http, self._pid = self._connect(), os.getpid()
         try:
             response = self._http.post(**request)
         except httpx.HTTPError as error:
@@ -77,6 +79,11 @@ class Client:
             if clock.monotonic() >= until:
                 raise TimeoutError(f"Job {job_id} is {job.status} after {seconds:g} seconds.")
             clock.sleep(every)
+
+    def _connect(self) -> httpx.Client:
+        # A sidecar has a call open for each of its runs, and the claim besides.
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=50)
+        return httpx.Client(headers=self._address.headers, transport=self._transport, limits=limits)
 
     def close(self) -> None:
         """Give the connections back."""

@@ -58,6 +58,11 @@ class Run:
         self._written: ProgressNote | None = None
         self.progress_at = 0.0
         self.answer_with: Callable[[Mapping[str, Any]], bool] | None = None
+        self.keep_seconds: float | None = None
+        self.kept_at = float("-inf")
+        self._began_at = clock.monotonic()
+        self._keeping = threading.Lock()
+        self._finishing = False
         self.asking = False
 
     # -- what the platform says ---------------------------------------------------------------------------
@@ -166,10 +171,30 @@ class Run:
         with self._lock:
             self._written = newest
 
+    def keep_for(self, seconds: float) -> None:
+        """From now on the job is deferred: put its deadline off again and again, always by so many seconds, so that it
+        is not waited for much longer should this process die."""
+        with self._keeping:
+            if not self._finishing:
+                self.keep_seconds = seconds
+        self._wake(self)
+
+    def keep(self, most: float | None) -> None:
+        """Put the deadline off, to at most ``most`` seconds after the run's start. Raises LeaseLost, BusError."""
+        with self._keeping:
+            if self.keep_seconds is None:
+                return  # its end is being told, and may be a deadline of the handler's own
+            self.kept_at = clock.monotonic()
+            left = float("inf") if most is None else self._began_at + most - self.kept_at
+            if left > 0:
+                seconds = min(self.keep_seconds, left)
+                self.send(running.update_status(*self.key, {"kind": "deferred", "deadline_seconds": seconds}))
+
     def finish(self, ending: dict[str, Any], give_up: Callable[[], bool]) -> Written:
         """Tell the end until it is written or ``give_up`` says so. Raises LeaseLost, BusError."""
-        job_id, lease = self.key
-        call = running.update_status(job_id, lease, ending)
+        with self._keeping:
+            self._finishing, self.keep_seconds = True, None
+        call = running.update_status(*self.key, ending)
         attempts = Attempts(True, float("inf"), clock.monotonic())
         while True:
             self._check_lease()

@@ -41,6 +41,7 @@ class Sidecar:
 
     ``concurrency``: runs at once, each in a thread. ``service``: names this kind of process among those of the app.
     ``wait_seconds``: how long one claim waits for a job. ``grace_seconds``: how long runs may go on after SIGTERM.
+    ``keep_seconds``: how long a job that was brought, not claimed, is still waited for when this process has died.
     ``register``: tell the platform of the handlers at the start (needs the scope ``jobs:manage``).
     """
 
@@ -57,6 +58,7 @@ class Sidecar:
         register: bool = True,
         transport: Literal["claim", "http", "celery"] = "claim",
         url: str | None = None,
+        keep_seconds: float = 60.0,
     ) -> None:
         """Raises ValueError for numbers that make no sense, and for the call-back transport without its ``url``."""
         if concurrency < 1:
@@ -73,15 +75,18 @@ class Sidecar:
         self.runner_id = str(uuid.uuid4())
         self.handlers: dict[str, Handler[Any, Any]] = {}
         self.secrets: set[str] = set()
+        self.app_id = ""
         self._version = version
         self._wait_seconds = wait_seconds
         self._grace_seconds = grace_seconds
         self._register = register
+        self.keep_seconds = keep_seconds
         self._hurry = False
         self._signals = 0
+        self._pid = os.getpid()
         self._claims: Claims | None = None
         self.roster = Roster()
-        self.reporter = Reporter(self.roster)
+        self.reporter = Reporter(self.roster, self.handlers)
         self.heartbeats = Heartbeats(client, self.runner_id, self.roster)
         self.crew = Crew(concurrency, self.roster, self._work)
 
@@ -112,6 +117,7 @@ class Sidecar:
             bound = self.client.jobs.register_handler(
                 handler.job_type, service=self.service, transport=self.transport, url=self.url, spec=spec
             )
+            self.app_id = str(bound.handler.get("app_id") or "")
             if bound.signing_secret:
                 self.secrets.add(bound.signing_secret)
 
@@ -221,6 +227,30 @@ class Sidecar:
             leased=leased,
             wake=wake,
         )
+
+    def run_here(self, assignment: Assignment) -> bool:
+        """Do a run in this thread, to its told end: for pools that are not this sidecar's own, also in a forked child.
+
+        False: it is here already.
+        """
+        if self._pid != os.getpid():
+            self._begin_after_fork()
+        run = self.make_run(assignment, leased=False)
+        if not self.roster.add(run):
+            return False
+        run.keep_for(self.keep_seconds)
+        try:
+            self._work(run)
+        finally:
+            self.roster.remove(run)
+        return True
+
+    def _begin_after_fork(self) -> None:
+        """No thread of the parent is here."""
+        self._pid = os.getpid()
+        self.roster = Roster()
+        self.reporter = Reporter(self.roster, self.handlers)
+        self.reporter.start()
 
     # -- inside -------------------------------------------------------------------------------------------
 

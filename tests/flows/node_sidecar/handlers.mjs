@@ -67,7 +67,7 @@ export const handlers = {
     },
   },
   "conf.gate": {
-    spec: { max_attempts: 3, backoff: 0.05, params_schema: object({}) },
+    spec: { max_attempts: 50, backoff: 0.5, params_schema: object({}) },
     run: async (run) => {
       const runs = (run.given.cursor ?? 0) + 1;
       await run.checkpoint(runs);

@@ -42,6 +42,7 @@ class FakeBus:
         self.ended: dict[str, dict[str, Any]] = {}
         self.cancels: dict[str, str] = {}
         self.stale: set[str] = set()
+        self.claims = True  # not a bus that brings jobs, where "deferred" keeps one
         self.faults: deque[httpx.Response | Exception] = deque()
         self.heartbeat_seconds, self.lease_seconds = 0.05, 15.0
         self._offered: deque[dict[str, Any]] = deque()
@@ -113,7 +114,8 @@ class FakeBus:
     def jobs_update_status(self, body: dict[str, Any]) -> Any:
         if body["id"] in self.stale or body["id"] in self.ended:
             return refusal(409, "LEASE_LOST", {"state": "completed"})
-        self.ended[body["id"]] = body["ending"]
+        if body["ending"]["kind"] != "deferred" or self.claims:
+            self.ended[body["id"]] = body["ending"]
         return {"state": "completed", **self._standing(body)}
 
     def _write(self, body: dict[str, Any]) -> Any:

@@ -30,9 +30,11 @@ def body_of(job_id: str = "one", lease: int = 1, **params: Any) -> bytes:
 @pytest.fixture
 def door(bus: FakeBus, make_sidecar: Make, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Callback]:
     monkeypatch.setattr("jobsplatform_sdk.clock.unix", lambda: float(NOW))
+    bus.claims = False
 
-    def make(body: Callable[[JobContext], Any], **options: Any) -> Callback:
-        sidecar = make_sidecar(transport="http", url="http://sidecar.test/jobs")
+    def make(body: Callable[[JobContext], Any], keep_seconds: float = 60.0, **options: Any) -> Callback:
+        url = "http://sidecar.test/jobs"
+        sidecar = make_sidecar(transport="http", url=url, keep_seconds=keep_seconds)
 
         @sidecar.job("work")
         def work(ctx: JobContext, **params: Any) -> Any:
@@ -52,7 +54,7 @@ def call(door: Callback, body: bytes, signature: str | None = None, method: str 
 def test_a_signed_call_is_answered_with_the_result(bus: FakeBus, door: Any) -> None:
     assert call(door(lambda ctx: {"id": ctx.id, "params": ctx.params}), body_of(show=7)) == (
         200,
-        {"result": {"id": "one", "params": {"show": 7}}},
+        {"kind": "completed", "result": {"id": "one", "params": {"show": 7}}},
     )
     assert bus.ended == {} and bus.calls("jobs.claim") == [] and bus.calls("jobs.heartbeat") == []
 
@@ -84,7 +86,7 @@ def test_nobody_else_may_call(bus: FakeBus, door: Any, signature: str) -> None:
 def test_any_of_several_secrets_and_signatures_will_do(door: Any) -> None:
     app = door(lambda ctx: 1, secrets=["old"])
     other = signing.sign("unknown", body_of(), NOW) + "," + signing.sign("old", body_of(), NOW).split(",")[1]
-    assert call(app, body_of(), other) == (200, {"result": 1})
+    assert call(app, body_of(), other) == (200, {"kind": "completed", "result": 1})
 
 
 @pytest.mark.parametrize(
@@ -98,12 +100,39 @@ def test_only_posts_are_answered(door: Any) -> None:
     assert call(door(lambda ctx: 1), body_of(), method="GET")[0] == 405
 
 
-def test_any_other_end_is_told_over_the_bus(bus: FakeBus, door: Any) -> None:
+def test_any_end_may_be_the_answer(bus: FakeBus, door: Any) -> None:
     def body(ctx: JobContext) -> None:
+        ctx.progress(1, 2, "half")
         raise Retry(3, "busy")
 
+    assert call(door(body), body_of()) == (200, {"kind": "retry", "after": 3.0, "error": "busy"})
+    assert bus.ended == {} and bus.calls("jobs.update_progress")[-1]["label"] == "half"
+
+
+def test_a_cancel_is_told_over_the_bus_and_the_call_is_let_go(bus: FakeBus, door: Any) -> None:
+    def body(ctx: JobContext) -> None:
+        bus.cancels["one"] = "user"
+        ctx.checkpoint(1)
+        ctx.check_cancel()
+
     assert call(door(body), body_of()) == (202, {})
-    assert bus.end_of() == {"kind": "retry", "after": 3.0, "error": "busy"}
+    assert bus.end_of() == {"kind": "cancelled"}
+
+
+def test_a_job_that_was_brought_is_kept_while_its_run_goes_on(bus: FakeBus, door: Any) -> None:
+    go = threading.Event()
+    app = door(lambda ctx: go.wait(10), answer_seconds=0.0, keep_seconds=0.15)
+    assert call(app, body_of()) == (202, {})
+
+    def kept() -> list[Any]:
+        return [
+            body["ending"] for body in bus.calls("jobs.update_status") if body["ending"]["kind"] == "deferred"
+        ]
+
+    bus.wait_for(lambda: len(kept()) >= 3)
+    assert kept()[0] == {"kind": "deferred", "deadline_seconds": 0.15}
+    go.set()
+    assert bus.end_of() == {"kind": "completed", "result": True}
 
 
 def test_a_result_that_comes_late_is_told_over_the_bus_and_a_second_call_runs_nothing(
@@ -142,7 +171,7 @@ def test_the_door_over_real_http_and_as_an_asgi_app(bus: FakeBus, door: Any) -> 
     headers = {signing.HEADER: signing.sign(SECRET, body, NOW)}
     with serve(app, "127.0.0.1", 0) as port:
         answer = httpx.post(f"http://127.0.0.1:{port}/jobs", content=body, headers=headers)
-        assert (answer.status_code, answer.json()) == (200, {"result": 5})
+        assert (answer.status_code, answer.json()) == (200, {"kind": "completed", "result": 5})
         assert httpx.post(f"http://127.0.0.1:{port}/jobs", content=b"").status_code == 401
 
     async def main(size: int) -> int:

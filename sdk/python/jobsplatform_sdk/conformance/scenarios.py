@@ -12,6 +12,22 @@ from typing import Any
 GATE_SECONDS = 0.05
 """How often ``conf.gate`` looks whether it may go on."""
 
+TYPES = (
+    "conf.checkpoint",
+    "conf.children",
+    "conf.deferred",
+    "conf.discard",
+    "conf.echo",
+    "conf.fail",
+    "conf.gate",
+    "conf.merge",
+    "conf.pause",
+    "conf.progress",
+    "conf.retry",
+    "conf.slow",
+    "conf.snooze",
+)
+
 Declare = Callable[..., Callable[[Callable[..., Any]], Any]]
 
 
@@ -71,7 +87,7 @@ def _endings(job: Declare, api: Any) -> None:
 
 
 def _running(job: Declare, api: Any) -> None:
-    @job("conf.gate", max_attempts=3, backoff=0.05)
+    @job("conf.gate", max_attempts=50, backoff=0.5)
     def gate(ctx: Any) -> Any:
         """Works until its data says ``go``, or until it is asked to stop. Its cursor counts its runs."""
         runs = (ctx.cursor or 0) + 1

@@ -18,6 +18,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--url", required=True, help="of the platform")
     parser.add_argument("--token-file", required=True, type=Path, help="holds the app's token")
     parser.add_argument("--port", type=int, help="where the platform calls it")
+    parser.add_argument("--answer", type=float, default=5.0, help="seconds that a call waits for its result")
+    parser.add_argument("--keep", type=float, default=60.0, help="seconds a job is waited for after a death")
     parser.add_argument("--grace", type=float, default=5.0, help="seconds that runs may go on after SIGTERM")
     chosen = parser.parse_args(arguments)
     client = Client(chosen.url, chosen.token_file.read_text().strip())
@@ -25,10 +27,17 @@ def main(arguments: list[str] | None = None) -> None:
         sidecar = Sidecar(client, service="conformance", grace_seconds=chosen.grace)
         scenarios.declare(sidecar.job, jobsplatform_sdk)
         sidecar.main()
-    url = f"http://127.0.0.1:{chosen.port}/jobs"
-    sidecar = Sidecar(client, service="conformance", grace_seconds=chosen.grace, transport="http", url=url)
+        return
+    sidecar = Sidecar(
+        client,
+        service="conformance",
+        grace_seconds=chosen.grace,
+        transport="http",
+        url=f"http://127.0.0.1:{chosen.port}/jobs",
+        keep_seconds=chosen.keep,
+    )
     scenarios.declare(sidecar.job, jobsplatform_sdk)
-    with serve(Callback(sidecar, answer_seconds=0.5), "127.0.0.1", chosen.port):
+    with serve(Callback(sidecar, answer_seconds=chosen.answer), "127.0.0.1", chosen.port):
         sidecar.main()
 
 

