@@ -43,6 +43,7 @@ USE_SECONDS = 60.0
 NAME_LENGTH = 100
 
 _FORM = re.compile(r"jp_([0-9a-f]{32})_[A-Za-z0-9_-]{43}\Z")
+_ANYWHERE = re.compile(r"(jp_[0-9a-f]{32})_[A-Za-z0-9_-]+")
 _NOBODY = hashlib.sha256(b"nobody").hexdigest()
 
 
@@ -103,6 +104,11 @@ def public_id(text: str) -> UUID | None:
     """The id in a token's text; None for what has not the form of one."""
     found = _FORM.match(text)
     return UUID(found[1]) if found else None
+
+
+def masked(text: str) -> str:
+    """A text without the secrets of tokens that stand in it; their public parts stay."""
+    return _ANYWHERE.sub(r"\1_***", text)
 
 
 def find(text: str, now: datetime) -> AppToken | None:

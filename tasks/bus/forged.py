@@ -8,7 +8,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from jobsplatform.kernel import audit
+from jobsplatform.kernel import audit, tokens
 from tasks.bus.calls import Call
 from tasks.bus.errors import Refusal
 from tasks.json_values import clean_text, shown
@@ -76,7 +76,7 @@ def record(call: Call, found: list[Forged]) -> None:
             after={
                 "method": clean_text(call.method, SHOWN),
                 "where": clean_text(each.where, SHOWN),
-                "value": clean_text(value, SHOWN),
+                "value": clean_text(tokens.masked(value), SHOWN),
             },
             error="refused" if each.refused else "ignored",
         )
