@@ -10,8 +10,8 @@ export default defineConfig({
     restoreMocks: true,
     unstubGlobals: true,
     testTimeout: 20_000,
-    // Two threads: the suite shares its machine with others.
-    poolOptions: { threads: { maxThreads: 2, minThreads: 1 } },
+    // One thread, which loads everything once: the suite shares its machine with others.
+    poolOptions: { threads: { singleThread: true, isolate: false } },
     pool: "threads",
   },
 });

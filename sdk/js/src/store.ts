@@ -1,4 +1,4 @@
-import type { ExternalJob, JobRow, LiveEvent, RunningJob, Snapshot } from "./wire";
+import type { ExternalJob, JobOutput, JobRow, JobRunEnded, LiveEvent, RunningJob, Snapshot } from "./wire";
 
 /** What is known of a topic. The maps are the client's own: read them, do not change them. */
 export interface TopicState {
@@ -40,6 +40,7 @@ export class Store {
   readonly external = new Map<string, ExternalJob>();
   readonly running = new Map<string, RunningJob>();
   private filled = false;
+  private complete = false;
 
   /** Takes an event in; false when it told nothing new. */
   apply(event: LiveEvent): boolean {
@@ -70,12 +71,17 @@ export class Store {
    */
   replace(snapshot: Snapshot, limit: number): LiveEvent[] {
     const news: LiveEvent[] = [];
+    const before = new Map(this.jobs);
     const complete = snapshot.complete ?? snapshot.jobs.length < limit;
     this.replaceJobs(snapshot.jobs, complete, news);
     if (snapshot.external) this.replaceExternal(snapshot.external, news);
-    if (snapshot.running) this.replaceRunning(snapshot.running, news);
+    if (snapshot.running) {
+      this.tellWholeRuns(before, news);
+      this.replaceRunning(snapshot.running, news);
+    }
     const first = !this.filled;
     this.filled = true;
+    this.complete = complete;
     return first ? [] : news;
   }
 
@@ -101,6 +107,22 @@ export class Store {
     if (complete) for (const id of before.keys()) news.push({ name: "job_gone", id });
   }
 
+  /** Runs that began and ended between two looks. */
+  private tellWholeRuns(before: ReadonlyMap<string, JobRow>, news: LiveEvent[]): void {
+    const newest = [...before.keys()].reduce((most, id) => (id > most ? id : most), "");
+    for (const { job } of this.jobs.values()) {
+      if (!isEnded(job.status) || job.started_at === null || this.running.has(job.id)) continue;
+      const known = before.get(job.id)?.job;
+      // An old job may come into sight because a newer one is gone; ids grow with time.
+      if (known ? known.lease === job.lease && isEnded(known.status) : !this.complete && job.id < newest) continue;
+      const { app_id, job_type, id: job_id, started_at } = job;
+      if (known?.status !== "running" && known?.status !== "waiting") {
+        news.push({ name: "job_run_started", app_id, job_type, job_id, started_at, actor: actorOf(job) });
+      }
+      news.push(endOf(job));
+    }
+  }
+
   private replaceRunning(rows: RunningJob[], news: LiveEvent[]): void {
     const before = new Map(this.running);
     this.running.clear();
@@ -111,15 +133,9 @@ export class Store {
     for (const row of before.values()) {
       const { app_id, job_type, job_id } = row;
       const job = this.jobs.get(job_id)?.job;
-      if (job?.status === "waiting") {
-        // On its way still, while its children run.
-        this.running.set(job_id, row);
-        continue;
-      }
-      const success = job?.status === "completed";
-      const reason = job ? job.reason : "unknown";
-      const ended_at = job?.finished_at ?? null;
-      news.push({ name: "job_run_ended", app_id, job_type, job_id, success, reason, ended_at });
+      if (job?.status === "waiting") this.running.set(job_id, row); // on its way still, while its children run
+      else if (job) news.push(endOf(job));
+      else news.push({ name: "job_run_ended", app_id, job_type, job_id, success: false, reason: "unknown", ended_at: null });
     }
   }
 
@@ -146,6 +162,18 @@ export class Store {
     this.external.set(keyOf(row), row);
     return !known || known.revision !== row.revision || row.revision === undefined;
   }
+}
+
+function endOf({ app_id, job_type, id, status, reason, finished_at }: JobOutput): JobRunEnded {
+  const success = status === "completed";
+  return { name: "job_run_ended", app_id, job_type, job_id: id, success, reason, ended_at: finished_at };
+}
+
+/** Who asked for a job, as the server says it of a run. */
+function actorOf({ user_id, schedule_id, app_id }: JobOutput): string {
+  if (user_id) return user_id;
+  if (schedule_id) return `schedule:${schedule_id}`;
+  return app_id && `app:${app_id}`;
 }
 
 function keyOf(row: ExternalJob): string {

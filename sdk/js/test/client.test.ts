@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { LiveClient, type LiveEvent, type LiveOptions, type TopicState } from "../src";
-import { FakeServer } from "./fake-server";
+import { dice, FakeServer } from "./fake-server";
 
 const TOPIC = "type::t";
 let server: FakeServer;
@@ -298,8 +298,7 @@ describe("lost frames", () => {
   });
 
   it.each([1, 2, 3, 4, 5])("one in ten of all: the page is right two seconds later (%i)", async (seed) => {
-    let state = seed;
-    const random = () => (state = (state * 16807) % 2147483647) / 2147483647;
+    const random = dice(seed);
     const client = connect({ dropFrames: 0.1, random });
     const heard = listen(client);
     await pass(3000);

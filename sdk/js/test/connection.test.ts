@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { LiveClient, type LiveOptions, type StatusEvent } from "../src";
 import { backoff } from "../src/backoff";
-import { FakeServer } from "./fake-server";
+import { dice, FakeServer } from "./fake-server";
 
 const TOPIC = "type::t";
 let server: FakeServer;
@@ -80,8 +80,7 @@ describe("reconnecting", () => {
   });
 
   it("of two hundred clients is spread from the first attempt on", () => {
-    let state = 7;
-    const random = () => (state = (state * 16807) % 2147483647) / 2147483647;
+    const random = dice(7);
     const attempts: number[] = [];
     for (let client = 0; client < 200; client++) {
       let at = 0;
@@ -145,8 +144,8 @@ describe("reconnecting", () => {
 
   it("gives up on a connection that says nothing", async () => {
     server.mute = true;
-    const { client } = connect({ polling: false });
-    await pass(10_500);
+    const { client } = connect({ polling: false, random: () => 1 });
+    await pass(10_100);
     expect(client.statusEvent.reason).toBe("unreachable");
     server.mute = false;
     await pass(2000);
@@ -185,6 +184,24 @@ describe("polling", () => {
     await pass(2500);
     expect(shown.jobs).toEqual({ b: 2 });
     expect(shown.names.slice(3)).toEqual(["job_update", "job_gone", "job_run_ended"]);
+  });
+
+  it("tells of runs that began and ended between two polls, once", async () => {
+    server.blocked = true;
+    const done = { status: "completed", lease: 1, started_at: "2026-01-01T12:00:00Z" } as const;
+    server.putQuietly(TOPIC, { id: "a", ...done }, 1);
+    server.putQuietly(TOPIC, { id: "b", status: "pending", lease: 0 }, 1);
+    const { shown } = connect();
+    await pass(2600);
+    server.putQuietly(TOPIC, { id: "b", ...done }, 3);
+    server.putQuietly(TOPIC, { id: "c", ...done }, 3);
+    server.putQuietly(TOPIC, { id: "d", status: "cancelled" }, 2);
+    await pass(10_000);
+    expect(shown.names.filter((name) => name === "job_run_started")).toHaveLength(2);
+    expect(shown.names.filter((name) => name === "job_run_ended")).toHaveLength(2);
+    server.putQuietly(TOPIC, { id: "b", ...done, lease: 2 }, 6);
+    await pass(10_000);
+    expect(shown.names.filter((name) => name === "job_run_ended")).toHaveLength(3);
   });
 
   it("ends when a WebSocket can be had again", async () => {

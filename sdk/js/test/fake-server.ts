@@ -29,6 +29,8 @@ export class FakeServer {
   sockets = new Set<FakeSocket>();
   /** Frames of these types, or for which this is true, never arrive. */
   lose: (frame: ServerFrame) => boolean = () => false;
+  /** Every run of a test is the same. */
+  readonly random = dice(7);
   private readonly streams = new Map<string, Stream>();
   private readonly beats = setInterval(() => this.beat(), 1000);
 
@@ -40,7 +42,8 @@ export class FakeServer {
       }
     }
     const fetch = ((url: string) => this.answer(url)) as unknown as typeof globalThis.fetch;
-    return { WebSocket: Socket as unknown as new (url: string) => WebSocket, fetch, ...more };
+    const WebSocket = Socket as unknown as new (url: string) => WebSocket;
+    return { WebSocket, fetch, random: this.random, ...more };
   }
 
   stop(): void {
@@ -251,4 +254,10 @@ export function makeJob(job: Partial<JobOutput> & { id: string }): JobOutput {
     finished_at: null,
     ...job,
   };
+}
+
+/** Numbers between 0 and 1, the same ones for the same seed. */
+export function dice(seed: number): () => number {
+  let state = seed;
+  return () => (state = (state * 16807) % 2147483647) / 2147483647;
 }

@@ -326,6 +326,7 @@ var Store = class {
     this.external = /* @__PURE__ */ new Map();
     this.running = /* @__PURE__ */ new Map();
     this.filled = false;
+    this.complete = false;
   }
   /** Takes an event in; false when it told nothing new. */
   apply(event) {
@@ -355,12 +356,17 @@ var Store = class {
    */
   replace(snapshot, limit) {
     const news = [];
+    const before = new Map(this.jobs);
     const complete = snapshot.complete ?? snapshot.jobs.length < limit;
     this.replaceJobs(snapshot.jobs, complete, news);
     if (snapshot.external) this.replaceExternal(snapshot.external, news);
-    if (snapshot.running) this.replaceRunning(snapshot.running, news);
+    if (snapshot.running) {
+      this.tellWholeRuns(before, news);
+      this.replaceRunning(snapshot.running, news);
+    }
     const first = !this.filled;
     this.filled = true;
+    this.complete = complete;
     return first ? [] : news;
   }
   /** Forgets ended jobs when there are many more than `most`, those first that ended longest ago. */
@@ -382,6 +388,20 @@ var Store = class {
     }
     if (complete) for (const id of before.keys()) news.push({ name: "job_gone", id });
   }
+  /** Runs that began and ended between two looks. */
+  tellWholeRuns(before, news) {
+    const newest = [...before.keys()].reduce((most, id) => id > most ? id : most, "");
+    for (const { job } of this.jobs.values()) {
+      if (!isEnded(job.status) || job.started_at === null || this.running.has(job.id)) continue;
+      const known = before.get(job.id)?.job;
+      if (known ? known.lease === job.lease && isEnded(known.status) : !this.complete && job.id < newest) continue;
+      const { app_id, job_type, id: job_id, started_at } = job;
+      if (known?.status !== "running" && known?.status !== "waiting") {
+        news.push({ name: "job_run_started", app_id, job_type, job_id, started_at, actor: actorOf(job) });
+      }
+      news.push(endOf(job));
+    }
+  }
   replaceRunning(rows, news) {
     const before = new Map(this.running);
     this.running.clear();
@@ -392,14 +412,9 @@ var Store = class {
     for (const row of before.values()) {
       const { app_id, job_type, job_id } = row;
       const job = this.jobs.get(job_id)?.job;
-      if (job?.status === "waiting") {
-        this.running.set(job_id, row);
-        continue;
-      }
-      const success = job?.status === "completed";
-      const reason = job ? job.reason : "unknown";
-      const ended_at = job?.finished_at ?? null;
-      news.push({ name: "job_run_ended", app_id, job_type, job_id, success, reason, ended_at });
+      if (job?.status === "waiting") this.running.set(job_id, row);
+      else if (job) news.push(endOf(job));
+      else news.push({ name: "job_run_ended", app_id, job_type, job_id, success: false, reason: "unknown", ended_at: null });
     }
   }
   replaceExternal(rows, news) {
@@ -424,6 +439,15 @@ var Store = class {
     return !known || known.revision !== row.revision || row.revision === void 0;
   }
 };
+function endOf({ app_id, job_type, id, status, reason, finished_at }) {
+  const success = status === "completed";
+  return { name: "job_run_ended", app_id, job_type, job_id: id, success, reason, ended_at: finished_at };
+}
+function actorOf({ user_id, schedule_id, app_id }) {
+  if (user_id) return user_id;
+  if (schedule_id) return `schedule:${schedule_id}`;
+  return app_id && `app:${app_id}`;
+}
 function keyOf(row) {
   return `${row.app_id}:${row.job_id}`;
 }
@@ -955,7 +979,7 @@ function bursts(jobs, options) {
   return new Map([...byEntity].map(([entity, its]) => [entity, chained(its).map(made)]));
 }
 function chained(jobs) {
-  const lives = jobs.map((job) => ({ job, from: instant(job.created_at, 0), to: endOf(job) }));
+  const lives = jobs.map((job) => ({ job, from: instant(job.created_at, 0), to: endOf2(job) }));
   lives.sort((one, other) => one.from - other.from || (one.job.id < other.job.id ? -1 : 1));
   const chains = [];
   let until = Number.NEGATIVE_INFINITY;
@@ -967,7 +991,7 @@ function chained(jobs) {
   }
   return chains;
 }
-function endOf(job) {
+function endOf2(job) {
   return isEnded(job.status) ? instant(job.finished_at, 0) : Number.POSITIVE_INFINITY;
 }
 function instant(text, otherwise) {
