@@ -58,8 +58,8 @@ def call(job: Job, handler: BusProxyHandler, leaving: threading.Event) -> Ending
             connection.connect()
             connection.request("POST", target.path, body, _headers(job.app_id, body))
             sent = True
-            response = connection.getresponse()
-            status, content = response.status, _read(response)
+            with connection.getresponse() as response:
+                status, content = response.status, _read(response)
         finally:
             connection.close()
     except Blocked as error:
