@@ -138,7 +138,22 @@ class AppsChanged(TypedDict):
     """An app was added, changed or removed."""
 
     name: Literal["apps_changed"]
-    apps: NotRequired[list[Any]]
+    apps: NotRequired[list[str]]
+
+
+class OpenSuspension(TypedDict):
+    """Something that starts nothing for now."""
+
+    scope: str
+    target: str
+    author: str
+
+
+class SuspensionsChanged(TypedDict):
+    """Other suspensions are in force than before. ``open``: all that are now."""
+
+    name: Literal["suspensions_changed"]
+    open: list[OpenSuspension]
 
 
 class JobRunStarted(TypedDict):
@@ -169,6 +184,12 @@ class ScheduleUpdate(TypedDict):
 
     name: Literal["schedule_update"]
     schedule_id: str
+    revision: NotRequired[int]
+    state: NotRequired[str]
+    fault: NotRequired[str]
+    next_slot_at: NotRequired[Instant | None]
+    last_fired_at: NotRequired[Instant | None]
+    last: NotRequired[Any]
 
 
 class JobGone(TypedDict):
@@ -183,6 +204,7 @@ LiveEvent = (
     | ExternalJobUpdate
     | AppEntity
     | AppsChanged
+    | SuspensionsChanged
     | JobRunStarted
     | JobRunEnded
     | ScheduleUpdate

@@ -12,6 +12,7 @@ const TOLD: Record<Status, [tone: string, text: string]> = {
 const REASONS: Record<string, string> = {
   unauthenticated: "You are signed out.",
   forbidden: "This page may not connect.",
+  refused: "The server refused this page.",
   unreachable: "The server does not answer.",
   silent: "The connection went silent.",
 };

@@ -191,7 +191,7 @@ export class LiveClient {
         this.onBeat((frame as Beat).heads ?? {});
         break;
       case "resync":
-        this.bySub.get((frame as { sub?: string }).sub ?? "")?.restart();
+        this.bySub.get((frame as { sub?: string }).sub ?? "")?.resync();
         break;
       case "error": {
         const { sub, code, message } = frame as ErrorFrame;

@@ -143,7 +143,7 @@ export class Connection {
     this.drop();
     const { backoffMs, maxBackoffMs, random } = this.settings;
     const pause = backoff(this.failures, backoffMs, maxBackoffMs, random);
-    const refused = reason === "forbidden" || (reason === "unauthenticated" && !this.settings.ticket);
+    const refused = reason === "forbidden" || reason === "refused" || (reason === "unauthenticated" && !this.settings.ticket);
     this.schedule(refused ? Math.max(pause, REFUSED_MS) : pause);
     this.events.onDown(reason);
   }

@@ -8,7 +8,7 @@
 export type Status = "connecting" | "live" | "polling" | "lost" | "closed";
 
 /** Why there is no connection; empty when there is one, or when nobody can tell. */
-export type LostReason = "" | "unauthenticated" | "forbidden" | "unreachable" | "silent" | "ticket";
+export type LostReason = "" | "unauthenticated" | "forbidden" | "refused" | "unreachable" | "silent" | "ticket";
 
 export interface StatusEvent {
   status: Status;
@@ -22,5 +22,6 @@ export interface StatusEvent {
 export function reasonOf(code: number): LostReason {
   if (code === 4401) return "unauthenticated";
   if (code === 4403) return "forbidden";
+  if (code === 4400 || code === 4404) return "refused";
   return "unreachable";
 }

@@ -22,6 +22,7 @@ const NAMES: Record<LiveEvent["name"], true> = {
   external_job_update: true,
   app_entity: true,
   apps_changed: true,
+  suspensions_changed: true,
   job_run_started: true,
   job_run_ended: true,
   schedule_update: true,

@@ -36,6 +36,7 @@ const REPLAY_MS = 400;
 const REPLAYS = 3;
 const SNAPSHOT_MS = 2000;
 const MOST_AHEAD = 500;
+const SNAPSHOT_GAP_MS = 200;
 const REFRESH_MS = 1000;
 const STRANGE_BEATS = 2;
 const TRANSIENT = new Set(["RATE_LIMITED", "UNAVAILABLE", "INTERNAL"]);
@@ -55,6 +56,7 @@ export class Topic {
   private subscribed = false;
   private asks = 0;
   private askedLimit = 0;
+  private snapshotAt = 0;
   /** The id of the last `app_entity`: what was told while nobody listened is asked for by it. */
   private lastEvent = "";
   private strange = 0;
@@ -142,6 +144,7 @@ export class Topic {
     this.lastEvent = snapshot.last_event_id ?? this.lastEvent;
     this.store.trim(MOST_KEPT);
     this.synced = true;
+    this.snapshotAt = Date.now();
     this.refused = null;
     if (typeof snapshot.seq === "number") {
       this.epoch = this.link.epoch;
@@ -185,12 +188,23 @@ export class Topic {
     }
   }
 
-  /** The server gave up on telling every event. */
-  restart(): void {
+  /** The server gave up on telling every event: a snapshot, though not many a second while that goes on. */
+  resync(): void {
+    this.forget();
+    const rest = this.snapshotAt + SNAPSHOT_GAP_MS + this.limit - Date.now();
+    if (rest <= 0) this.askSnapshot();
+    else this.later(rest, () => this.askSnapshot());
+  }
+
+  private restart(): void {
+    this.forget();
+    this.askSnapshot();
+  }
+
+  private forget(): void {
     this.seq = null;
     this.head = 0;
     this.ahead.clear();
-    this.askSnapshot();
   }
 
   onError(error: TopicError): void {

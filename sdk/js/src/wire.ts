@@ -16,7 +16,7 @@ export interface AppEntity {
 /** An app was added, changed or removed. */
 export interface AppsChanged {
   name: "apps_changed";
-  apps?: unknown[];
+  apps?: string[];
 }
 
 /** Sent each `beat_seconds`: the last sequence number of every subscription. */
@@ -38,7 +38,7 @@ export interface EventFrame {
   type: "event";
   sub: string;
   seq: number;
-  event: JobUpdate | ExternalJobUpdate | AppEntity | AppsChanged | JobRunStarted | JobRunEnded | ScheduleUpdate | JobGone;
+  event: JobUpdate | ExternalJobUpdate | AppEntity | AppsChanged | SuspensionsChanged | JobRunStarted | JobRunEnded | ScheduleUpdate | JobGone;
 }
 
 /** The last word on a piece of work that runs elsewhere. `progress` is 0 to 100. */
@@ -148,6 +148,13 @@ export interface JobUpdate {
   job: JobOutput;
 }
 
+/** Something that starts nothing for now. */
+export interface OpenSuspension {
+  scope: string;
+  target: string;
+  author: string;
+}
+
 /** Is somebody there? */
 export interface Ping {
   type: "ping";
@@ -193,6 +200,12 @@ export interface RunningJob {
 export interface ScheduleUpdate {
   name: "schedule_update";
   schedule_id: string;
+  revision?: number;
+  state?: string;
+  fault?: string;
+  next_slot_at?: string | null;
+  last_fired_at?: string | null;
+  last?: unknown;
 }
 
 /** The last frame that a page has of a topic. */
@@ -228,6 +241,12 @@ export interface Subscribe {
   after_event?: string;
 }
 
+/** Other suspensions are in force than before. `open`: all that are now. */
+export interface SuspensionsChanged {
+  name: "suspensions_changed";
+  open: OpenSuspension[];
+}
+
 /** Hear no more of it. */
 export interface Unsubscribe {
   type: "unsubscribe";
@@ -238,4 +257,4 @@ export type ClientFrame = Subscribe | Unsubscribe | Replay | Ping;
 
 export type ServerFrame = Hello | Snapshot | EventFrame | Beat | Resync | ErrorFrame | Pong;
 
-export type LiveEvent = JobUpdate | ExternalJobUpdate | AppEntity | AppsChanged | JobRunStarted | JobRunEnded | ScheduleUpdate | JobGone;
+export type LiveEvent = JobUpdate | ExternalJobUpdate | AppEntity | AppsChanged | SuspensionsChanged | JobRunStarted | JobRunEnded | ScheduleUpdate | JobGone;

@@ -223,6 +223,20 @@ describe("manners", () => {
     expect(server.asked("unsubscribe")).toEqual([]);
   });
 
+  it("a storm of resyncs is answered with few snapshots, the last of them after the last", async () => {
+    const heard = listen(connect());
+    await pass(10);
+    const [socket] = server.sockets;
+    for (let n = 0; n < 20; n++) {
+      server.putQuietly(TOPIC, { id: "a" }, n);
+      socket!.push({ type: "resync", sub: "s1" });
+      await pass(50);
+    }
+    await pass(500);
+    expect(server.asked("subscribe").length).toBeLessThan(8);
+    expect(heard.shown).toEqual({ a: 19 });
+  });
+
   it("a snapshot that takes its time is not asked for all the time", async () => {
     server.lose = (frame) => frame.type === "snapshot" || frame.type === "beat";
     listen(connect());

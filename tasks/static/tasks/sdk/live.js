@@ -10,6 +10,7 @@ function backoff(failures, first, longest, random) {
 function reasonOf(code) {
   if (code === 4401) return "unauthenticated";
   if (code === 4403) return "forbidden";
+  if (code === 4400 || code === 4404) return "refused";
   return "unreachable";
 }
 
@@ -128,7 +129,7 @@ var Connection = class {
     this.drop();
     const { backoffMs, maxBackoffMs, random } = this.settings;
     const pause = backoff(this.failures, backoffMs, maxBackoffMs, random);
-    const refused = reason === "forbidden" || reason === "unauthenticated" && !this.settings.ticket;
+    const refused = reason === "forbidden" || reason === "refused" || reason === "unauthenticated" && !this.settings.ticket;
     this.schedule(refused ? Math.max(pause, REFUSED_MS) : pause);
     this.events.onDown(reason);
   }
@@ -311,6 +312,7 @@ var NAMES = {
   external_job_update: true,
   app_entity: true,
   apps_changed: true,
+  suspensions_changed: true,
   job_run_started: true,
   job_run_ended: true,
   schedule_update: true,
@@ -460,6 +462,7 @@ var REPLAY_MS = 400;
 var REPLAYS = 3;
 var SNAPSHOT_MS = 2e3;
 var MOST_AHEAD = 500;
+var SNAPSHOT_GAP_MS = 200;
 var REFRESH_MS = 1e3;
 var STRANGE_BEATS = 2;
 var TRANSIENT = /* @__PURE__ */ new Set(["RATE_LIMITED", "UNAVAILABLE", "INTERNAL"]);
@@ -482,6 +485,7 @@ var Topic = class {
     this.subscribed = false;
     this.asks = 0;
     this.askedLimit = 0;
+    this.snapshotAt = 0;
     /** The id of the last `app_entity`: what was told while nobody listened is asked for by it. */
     this.lastEvent = "";
     this.strange = 0;
@@ -549,6 +553,7 @@ var Topic = class {
     this.lastEvent = snapshot.last_event_id ?? this.lastEvent;
     this.store.trim(MOST_KEPT);
     this.synced = true;
+    this.snapshotAt = Date.now();
     this.refused = null;
     if (typeof snapshot.seq === "number") {
       this.epoch = this.link.epoch;
@@ -586,12 +591,21 @@ var Topic = class {
       this.tell();
     }
   }
-  /** The server gave up on telling every event. */
+  /** The server gave up on telling every event: a snapshot, though not many a second while that goes on. */
+  resync() {
+    this.forget();
+    const rest = this.snapshotAt + SNAPSHOT_GAP_MS + this.limit - Date.now();
+    if (rest <= 0) this.askSnapshot();
+    else this.later(rest, () => this.askSnapshot());
+  }
   restart() {
+    this.forget();
+    this.askSnapshot();
+  }
+  forget() {
     this.seq = null;
     this.head = 0;
     this.ahead.clear();
-    this.askSnapshot();
   }
   onError(error) {
     if (error.code === "UNKNOWN_SUB") {
@@ -887,7 +901,7 @@ var LiveClient = class {
         this.onBeat(frame.heads ?? {});
         break;
       case "resync":
-        this.bySub.get(frame.sub ?? "")?.restart();
+        this.bySub.get(frame.sub ?? "")?.resync();
         break;
       case "error": {
         const { sub, code, message } = frame;
