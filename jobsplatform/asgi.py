@@ -16,6 +16,7 @@ _django = get_asgi_application()
 
 # Rows can only be imported once Django is set up.
 from jobsplatform.kernel.presence import STOP_SECONDS, Presence  # noqa: E402
+from tasks.bus import crew  # noqa: E402
 from tasks.bus import server as bus  # noqa: E402
 from tasks.live import hub, routing  # noqa: E402
 
@@ -53,6 +54,7 @@ async def lifespan(receive: Receive, send: Send) -> None:
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":
             await hub.stop()
+            await asyncio.to_thread(crew.end)
             await asyncio.to_thread(presence.stop, STOP_SECONDS)
             await send({"type": "lifespan.shutdown.complete"})
             return

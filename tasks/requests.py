@@ -102,13 +102,13 @@ def instant(value: object, what: str) -> datetime | None:
     if value.tzinfo is None or value.utcoffset() is None:
         raise InvalidInput(f"{what}: expected an aware datetime (with a time zone), got {value.isoformat()}.")
     try:
-        year = value.astimezone(UTC).year
+        in_utc = value.astimezone(UTC)
     except OverflowError:
-        year = 0
+        in_utc = datetime.min.replace(tzinfo=UTC)
     # In the years at the edges an instant has no reading in some time zones.
-    if not 1 < year < 9999:
+    if not 1 < in_utc.year < 9999:
         raise InvalidInput(f"{what}: {value.isoformat()} is not between the years 2 and 9998.")
-    return value
+    return in_utc  # PostgreSQL refuses displacements that Python knows
 
 
 def parent_of(value: object) -> UUID | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -33,7 +33,14 @@ def _instant(value: Any) -> Any:
         raise ValueError("expected an ISO 8601 instant, such as 2026-01-31T12:00:00Z") from None
     if found.tzinfo is None:
         raise ValueError("expected a time zone, such as Z or +02:00")
-    return found
+    try:
+        # PostgreSQL refuses displacements that Python knows.
+        in_utc = found.astimezone(UTC)
+    except OverflowError:
+        in_utc = datetime.min.replace(tzinfo=UTC)
+    if not 1 < in_utc.year < 9999:
+        raise ValueError("expected an instant between the years 2 and 9998")
+    return in_utc
 
 
 def _job_id(value: Any) -> Any:

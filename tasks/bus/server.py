@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import io
-import os
 from collections.abc import Awaitable, Callable, MutableMapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpResponse
 
-from jobsplatform.kernel import clock, config, context, db
+from jobsplatform.kernel import clock, context, db
 from jobsplatform.kernel.login import address_of
 from jobsplatform.kernel.middleware import REQUEST_ID_HEADER, request_facts
 from tasks.bus import api, door
 from tasks.bus.auth import authenticate
 from tasks.bus.calls import ADDRESS, NotYet
+from tasks.bus.crew import crew
 from tasks.bus.errors import Refusal, refusal_of
 from tasks.bus.waiting import bell, look_seconds
 
@@ -85,7 +84,7 @@ async def _respond(request: ASGIRequest, receive: Receive) -> HttpResponse:
         return api.answer(refusal.body, refusal.status, refusal.headers)
     request._stream = io.BytesIO(raw)
     begun = clock.monotonic()
-    outcome = await _in_thread(_attempt, request, name)
+    outcome = await crew().do(_attempt, request, name)
     if isinstance(outcome, HttpResponse):
         return outcome
     return await _wait(request, name, outcome, begun, receive)
@@ -96,7 +95,7 @@ async def _read(request: ASGIRequest, receive: Receive) -> bytes:
     said = request.META.get("CONTENT_LENGTH") or ""
     limit = SMALL_BYTES
     if not said.isascii() or not said.isdigit() or int(said[:20]) > SMALL_BYTES:
-        limit = await _in_thread(_allowed, request)
+        limit = await crew().do(_allowed, request)
         if said.isascii() and said.isdigit() and int(said[:20]) > limit:
             raise door.too_large(limit)
     parts, size = [], 0
@@ -133,7 +132,7 @@ async def _wait(
                 hinted.cancel()
             if gone.done():
                 raise Gone
-            outcome = await _in_thread(_attempt, request, name)
+            outcome = await crew().do(_attempt, request, name)
             if isinstance(outcome, HttpResponse):
                 return outcome
             place.rest()
@@ -160,20 +159,3 @@ def _allowed(request: ASGIRequest) -> int:
     except Exception as error:
         raise refusal_of(error) from None
     return caller.quotas.payload_bytes
-
-
-_threads: tuple[int, ThreadPoolExecutor] | None = None
-
-
-async def _in_thread(fn: Callable[..., Any], *args: Any) -> Any:
-    """Run ``fn`` in one of the bus's threads, under the context of this request."""
-    global _threads
-    if _threads is None or _threads[0] != os.getpid():
-        _threads = (os.getpid(), ThreadPoolExecutor(config.get().bus.threads, thread_name_prefix="bus"))
-    here = context.current()
-
-    def within() -> Any:
-        with context.use(here):
-            return fn(*args)
-
-    return await asyncio.get_running_loop().run_in_executor(_threads[1], within)

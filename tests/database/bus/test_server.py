@@ -11,7 +11,7 @@ import pytest
 
 from jobsplatform.kernel import config
 from tasks import registry
-from tasks.bus import server
+from tasks.bus import crew, server
 from tasks.handlers import job
 from tasks.models import Job
 from tests.database.bus.client import BusClient, make_client
@@ -29,6 +29,7 @@ def video():
             return folder
 
         yield make_client("video")
+    crew.end()
 
 
 class Wire:
