@@ -28,6 +28,7 @@ class Sub:
     epoch: str = ""
     seq: int = -1
     fresh: bool = False
+    asked: int = -1  # after which event a replay was asked for: what comes meanwhile is part of it
 
 
 @dataclass(slots=True)
@@ -40,7 +41,12 @@ class Seen:
     snapshots: int = 0
     resyncs: int = 0
     connections: int = 0
+    since: float = field(default_factory=time.monotonic)
     per_job: dict[str, int] = field(default_factory=dict)
+
+    def seconds(self) -> float:
+        """How long it has been looking."""
+        return time.monotonic() - self.since
 
 
 class Page:
@@ -142,6 +148,7 @@ class Page:
 
     async def _replay(self, socket: ClientConnection, name: str) -> None:
         self.seen.replays += 1
+        self.subs[name].asked = self.subs[name].seq
         await socket.send(json.dumps({"type": "replay", "sub": name, "after": self.subs[name].seq}))
 
     def _take_snapshot(self, sub: Sub, frame: dict[str, Any]) -> None:
@@ -156,7 +163,8 @@ class Page:
         if not sub.fresh or frame["seq"] <= sub.seq:
             return
         if frame["seq"] > sub.seq + 1:
-            await self._replay(socket, name)
+            if sub.asked != sub.seq:
+                await self._replay(socket, name)
             return
         sub.seq = frame["seq"]
         self.seen.events += 1

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from chaos.live import JOBS
+from chaos.live import JOBS, ROUNDS, WITHIN
 from jobsplatform.kernel.loop import wait_until
 from tasks.models import Job
 from tasks.states import State
@@ -23,6 +23,10 @@ from tests.services import RedisServer, start_redis
 pytestmark = pytest.mark.flow
 
 COUNT = int(os.environ.get(JOBS, "50"))
+TIMES = int(os.environ.get(ROUNDS, "1"))
+LIMIT = float(os.environ.get(WITHIN, "20"))
+"""Seconds; two are promised, on a machine that has nothing else to do."""
+
 NARROW = 94
 STORM_SECONDS = 2.5
 MEMORY_GROWTH = 24.0
@@ -116,27 +120,28 @@ def test_pages_show_what_is_so_whatever_breaks(
 
         async def settle(what: str) -> None:
             await storm.calm(look)
-            took[what] = await look.agree()
+            took[what] = max(took.get(what, 0.0), await look.agree())
 
-        await storm.blow(STORM_SECONDS)
-        await settle("storm")
-        assert max(wide.seen.per_job.values()) <= 4 * (STORM_SECONDS + 4)
+        for _ in range(TIMES):
+            await storm.blow(STORM_SECONDS)
+            await settle("storm")
+
+            await storm.blow(STORM_SECONDS)
+            own_redis.restart()
+            await storm.blow(1.0)
+            await settle("Redis restarted")
+            assert webs[0].memory - memory < MEMORY_GROWTH, "a client that never reads costs memory"
+
+            await storm.blow(1.0)
+            webs[1].send(signal.SIGKILL)
+            webs[1].exit_code()
+            webs[1] = await asyncio.to_thread(start_web, webs[1].port)
+            await settle("web restarted")
+
+        assert max(wide.seen.per_job.values()) <= 4 * (wide.seen.seconds() + 1)
         assert wide.seen.events >= COUNT, "they were told one by one"
-
-        await storm.blow(STORM_SECONDS)
-        own_redis.restart()
-        await storm.blow(1.0)
-        await settle("Redis restarted")
         assert lossy.seen.dropped > 0
-        assert webs[0].memory - memory < MEMORY_GROWTH
         await deaf.close()
-
-        await storm.blow(1.0)
-        webs[0].send(signal.SIGKILL)
-        webs[0].exit_code()
-        webs[0] = await asyncio.to_thread(start_web, webs[0].port)
-        await settle("web restarted")
-
         await storm.blow(0.5)
         worker.kill()
         await settle("worker killed")
@@ -146,6 +151,7 @@ def test_pages_show_what_is_so_whatever_breaks(
     storm.stop.touch()
     for what, seconds in took.items():
         print(f"{what}: every page was right after {seconds:.2f} s")
+    assert max(took.values()) < LIMIT
 
 
 def test_an_end_that_nobody_could_tell_is_seen(
