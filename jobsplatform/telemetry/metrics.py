@@ -19,6 +19,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
+from jobsplatform import live_totals
 from jobsplatform.kernel import clock, config
 from jobsplatform.kernel.models import Process
 from jobsplatform.models import Tally
@@ -82,6 +83,7 @@ def families(now: datetime) -> Iterator[Metric]:
         rejected.add_metric([name.removeprefix(REJECTED)], value)
     yield rejected
     yield from schedule_metrics.families(now)
+    yield from live_totals.families(now)
 
 
 # -- counted ----------------------------------------------------------------------------------------
