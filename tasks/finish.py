@@ -84,11 +84,14 @@ def from_outside(job_id: UUID, lease: int, ending: Ending, now: datetime) -> Fin
     return _finish(job_id, lease, ending, now, where="outside", states=(State.WAITING,))
 
 
-def under_lease(job_id: UUID, lease: int, ending: Ending, now: datetime) -> Finished | None:
-    """End a run that a sidecar does, or a job of it that was deferred; any ending will do. Raises ParamsInvalid and
-    ParamsTooLarge for what cannot be stored; then nothing has changed."""
+def under_lease(
+    job_id: UUID, lease: int, ending: Ending, now: datetime, *, deferred: bool = True
+) -> Finished | None:
+    """End a run that a sidecar does, or (``deferred``) a job of it that was deferred; any ending will do. Raises
+    ParamsInvalid and ParamsTooLarge for what cannot be stored; then nothing has changed."""
     ending = storable(ending, config.get().tasks.result_max_bytes)
-    return _finish(job_id, lease, ending, now, where="bus", states=(State.RUNNING, State.WAITING))
+    states = (State.RUNNING, State.WAITING) if deferred else (State.RUNNING,)
+    return _finish(job_id, lease, ending, now, where="bus", states=states)
 
 
 @retry_deadlocks

@@ -147,10 +147,13 @@ def spawn(
 # -- its end -----------------------------------------------------------------------------------------
 
 
-def end(app_id: str, job_id: UUID, lease: int, ending: Ending, now: datetime) -> Standing:
-    """Write its end; how the job stands then. Raises what ``checkpoint`` raises."""
+def end(
+    app_id: str, job_id: UUID, lease: int, ending: Ending, now: datetime, *, deferred: bool = True
+) -> Standing:
+    """Write its end; how the job stands then. ``deferred`` False: not that of a job which its sidecar has deferred by
+    itself meanwhile. Raises what ``checkpoint`` raises."""
     job = find(app_id, job_id, lease, "finish")
-    if finish.under_lease(job_id, lease, ending, now) is None:
+    if finish.under_lease(job_id, lease, ending, now, deferred=deferred) is None:
         raise _lost(job, "finish")
     job.refresh_from_db(fields=list(_READ))
     return standing(job, now)

@@ -147,9 +147,10 @@ class Deliverer(Loop):
         def written() -> bool:
             try:
                 with GUARD.round():
-                    remote.end(job.app_id, job.id, job.lease, ending, clock.now())
+                    # What its sidecar has told meanwhile, an end or a deadline, is newer than the answer to the call.
+                    remote.end(job.app_id, job.id, job.lease, ending, clock.now(), deferred=False)
             except (StaleLease, JobNotFound):
-                return True  # its sidecar has told the end already, or it was given up
+                return True
             except (OperationalError, InterfaceError):
                 connections.close_all()
                 return self._leaving.is_set()

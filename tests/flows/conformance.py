@@ -16,13 +16,16 @@ from urllib.parse import unquote
 import httpx
 from django.db import connections
 
+import jobsplatform_sdk
 from jobsplatform.kernel import clock, tokens
 from jobsplatform.kernel.audit import Actor
 from jobsplatform.kernel.models import App
 from jobsplatform.web import listen
+from jobsplatform_sdk import Client, Sidecar
 from jobsplatform_sdk.conformance import scenarios
 from tasks import control
 from tasks.bus import bindings
+from tasks.models import HandlerBinding
 from tests.flows.processes import ROOT, Command, Worker, until
 
 ACTOR = Actor("test", "flow")
@@ -94,12 +97,13 @@ class ConformancePlatform:
         return file
 
     def approve(self, app_id: str, url: str) -> None:
-        """What an operator does before the platform calls a sidecar: look at its url, and say yes."""
-        now = clock.now()
-        for job_type in scenarios.TYPES:
-            wanted = bindings.Wanted(job_type, "conformance", transport="http", url=url)
-            row = bindings.register(app_id, wanted, actor=ACTOR, now=now)
-            bindings.approve(row.pk, actor=ACTOR, now=now)
+        """What an operator does before the platform calls a sidecar: look at the url that it names, and say yes."""
+        with Client(self.url, self.token_file(app_id).read_text()) as client:
+            sidecar = Sidecar(client, service="conformance", transport="http", url=url)
+            scenarios.declare(sidecar.job, jobsplatform_sdk)
+            sidecar.register()
+        for row in HandlerBinding.objects.filter(app_id=app_id):
+            bindings.approve(row.pk, actor=ACTOR, now=clock.now())
 
 
 @contextmanager
