@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from django.db import transaction
 
-from jobsplatform.kernel import audit
+from jobsplatform.kernel import audit, quotas
 from jobsplatform.kernel.audit import Actor
 from jobsplatform.kernel.errors import InvalidInput
 from jobsplatform.kernel.models import App
@@ -50,4 +51,20 @@ def set_enabled(app_id: str, enabled: bool, *, actor: Actor) -> bool:
             after={"enabled": enabled},
             app_id=app_id,
         )
+    return True
+
+
+def describe(app_id: str, *, title: str, own_quotas: Mapping[str, int], actor: Actor) -> bool:
+    """Give an app its title and the quotas that differ from the settings. False: nothing changed, because it stood so
+    or there is no such app. Raises InvalidInput, UnknownName for quotas that are none."""
+    wanted = quotas.check(own_quotas)
+    with transaction.atomic():
+        app = App.objects.select_for_update().filter(app_id=app_id).first()
+        if app is None or (app.title, app.quotas) == (title, wanted):
+            return False
+        before = {"title": app.title, "quotas": app.quotas}
+        app.title, app.quotas = title, wanted
+        app.save(update_fields=["title", "quotas"])
+        after = {"title": title, "quotas": wanted}
+        audit.record("app.change", "app", app_id, actor=actor, before=before, after=after, app_id=app_id)
     return True

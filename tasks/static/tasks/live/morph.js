@@ -1,0 +1,65 @@
+// Makes one tree of elements like another and keeps what the reader does to it: the focus, what is unfolded, where it
+// is scrolled, what is typed.
+
+// Set by scripts or by the reader, and by no server.
+const OWN = new Set(["open", "data-jp-until", "data-jp-sent"]);
+
+function alike(one, other) {
+    return one.nodeType === other.nodeType && one.nodeName === other.nodeName && key(one) === key(other);
+}
+
+function key(node) {
+    return node.nodeType === Node.ELEMENT_NODE ? (node.dataset?.jpKey ?? node.id ?? "") : "";
+}
+
+export function morph(old, fresh) {
+    if (old.nodeType !== Node.ELEMENT_NODE) {
+        if (old.data !== fresh.data) old.data = fresh.data;
+        return;
+    }
+    // A sign is the page's own: it knows better than the server how the connection stands.
+    if (old.classList.contains("jp-sign")) return;
+    attributes(old, fresh);
+    children(old, fresh);
+}
+
+function attributes(old, fresh) {
+    for (const { name } of [...old.attributes]) {
+        if (!fresh.hasAttribute(name) && !OWN.has(name)) old.removeAttribute(name);
+    }
+    for (const { name, value } of fresh.attributes) {
+        if (!OWN.has(name) && old.getAttribute(name) !== value) old.setAttribute(name, value);
+    }
+}
+
+function children(old, fresh) {
+    let at = old.firstChild;
+    for (const wanted of [...fresh.childNodes]) {
+        const found = place(at, wanted);
+        if (!found) {
+            old.insertBefore(document.adoptNode(wanted), at);
+            continue;
+        }
+        // What stands before it has gone.
+        while (at !== found) {
+            const gone = at;
+            at = at.nextSibling;
+            gone.remove();
+        }
+        at = at.nextSibling;
+        morph(found, wanted);
+    }
+    while (at) {
+        const gone = at;
+        at = at.nextSibling;
+        gone.remove();
+    }
+}
+
+/** The next sibling that stands for `wanted`: one of its name and key, and without a key the very next one. */
+function place(from, wanted) {
+    if (!from) return null;
+    if (!key(wanted)) return alike(from, wanted) ? from : null;
+    for (let node = from; node; node = node.nextSibling) if (alike(node, wanted)) return node;
+    return null;
+}
