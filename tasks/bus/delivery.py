@@ -16,7 +16,7 @@ from jobsplatform.kernel import clock, config, db, processes
 from jobsplatform.kernel.errors import JobNotFound, StaleLease
 from jobsplatform.kernel.forks import GUARD
 from jobsplatform.kernel.loop import Loop, wait_until
-from tasks import hints, registry, remote
+from tasks import registry, remote
 from tasks.bus import runner
 from tasks.bus.proxy import BusProxyHandler
 from tasks.dispatch import WorkerView
@@ -48,15 +48,14 @@ class Deliverer(Loop):
         self._busy = 0
         self._changing = threading.Lock()
         self._leaving = threading.Event()
-        self._listener = hints.Listener(self.wake)
 
-    def start(self) -> None:
-        self._listener.start()
-        super().start()
+    def hinted(self) -> None:
+        """There may be something to do; any thread may say so. Where nothing is brought, nobody is woken."""
+        if self._process_id is not None:
+            self.wake()
 
     def stop(self, timeout: float | None = 10.0) -> bool:
         """Claim nothing more; calls that are not answered yet are answered later, as far as we are concerned."""
-        self._listener.stop(timeout)
         ended = super().stop(timeout)
         self._leaving.set()
         pool, self._pool = self._pool, None

@@ -15,7 +15,10 @@ from tasks.doctor.workers import live_workers
 from tasks.models import Job, Suspension
 from tasks.states import Hold, State
 
-_START_A_SIDECAR = "Start the sidecar, approve or enable its binding in the admin, or cancel the jobs ('jobs cancel --type')."
+_START_A_SIDECAR = (
+    "Start the sidecar, approve or enable its binding in the admin, "
+    "or cancel the jobs ('jobs cancel --type')."
+)
 _WAITING_FOR_A_WORKER = (Hold.NONE, Hold.LATER, Hold.KEY)
 
 

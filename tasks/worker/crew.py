@@ -79,7 +79,8 @@ class Crew:
         self._killer = Killer(lambda: self._worker.pool, can_kill, LOSSES, self.abandoned)
         appetite = Appetite()
         self.dispatcher = Dispatcher(self.incarnation, trust, self.sender, appetite, self.occupied)
-        self._listener = Listener(self.dispatcher.wake, lambda: self.incarnation.process_id)
+        self._deliverers = [Deliverer("http", callback.call), Deliverer("celery", celery_queue.send)]
+        self._listener = Listener(self._hinted, lambda: self.incarnation.process_id)
         self._heartbeat = Heartbeat(self.incarnation, trust, self._busy_threads)
         self._watchdog = Watchdog(trust, appetite, self._ask_all_to_stop, self.end)
         self._loops: list[Loop] = [
@@ -90,10 +91,14 @@ class Crew:
             Sweeper(trust, self.sender),
             self._watchdog,
         ]
-        self._deliverers = [Deliverer("http", callback.call), Deliverer("celery", celery_queue.send)]
         self._loops += self._deliverers
         if (path := watched_file()) is not None:
             self._loops.append(FileWatch(path, self.dispatcher.wake))
+
+    def _hinted(self) -> None:
+        self.dispatcher.wake()
+        for deliverer in self._deliverers:
+            deliverer.hinted()
 
     def occupied(self) -> int:
         """Slots that the database does not know to be taken."""

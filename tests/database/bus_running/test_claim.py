@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from jobsplatform.testing.platform import HandPlatform
+from tasks import inline
 from tasks.models import Job
 from tests.database.bus.client import MakeClient
 from tests.database.bus_running.conftest import Side, key
@@ -140,3 +142,9 @@ def test_children_and_the_continuation(side: Side):
     assert again["continuing"]
     assert [child["result"] for child in again["children"]] == [0, 1, 2]
     assert side.end(key(again), "completed", result="all")["state"] == "completed"
+
+
+def test_where_callers_run_their_jobs_those_of_sidecars_wait_for_them(side: Side):
+    job_id = side.create()
+    assert inline.run_now(UUID(job_id)) is False
+    assert side.claim()[0]["job"]["id"] == job_id

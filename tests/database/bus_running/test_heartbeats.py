@@ -11,6 +11,7 @@ from jobsplatform.kernel import clock, config, processes
 from jobsplatform.kernel.models import Process
 from jobsplatform.testing.platform import HandPlatform
 from tasks import remote, rescue
+from tasks.bus.keeper import Keeper
 from tasks.models import Job
 from tests.database.bus_running.conftest import Side, key
 
@@ -172,3 +173,27 @@ def test_an_id_of_another_process_is_of_no_use(side: Side):
     worker.refresh_from_db()
     assert worker.stopped_at is None
     assert timedelta(0) == worker.heartbeat_at - worker.started_at
+
+
+def test_without_a_worker_the_web_rescues(side: Side, jobs: HandPlatform):
+    open_door(jobs)
+    keeper = Keeper()
+    run = side.run()
+    for _ in range(4):
+        jobs.advance(lease() / 2)
+        processes.beat(Process.objects.get(role="web").pk, clock.now())
+        keeper.step()
+    job = Job.objects.get(id=run["id"])
+    assert (job.state, job.losses) == ("pending", 1)
+
+
+def test_the_web_leaves_it_to_the_workers_where_there_are_some(side: Side, jobs: HandPlatform):
+    open_door(jobs)
+    keeper, worker = Keeper(), jobs.add_worker()
+    run = side.run()
+    for _ in range(4):
+        jobs.advance(lease() / 2)
+        processes.beat(Process.objects.get(role="web").pk, clock.now())
+        processes.beat(worker.id, clock.now())
+        keeper.step()
+    assert side.job(run)["status"] == "running"
