@@ -43,6 +43,7 @@ class Connection:
         self.subs: dict[str, Listening] = {}
         self.opened_at = hub.time()
         self.spoke = False
+        self.closed = False
         self.sending_since: float | None = None
         self.beat_due = False
         self._send = send
@@ -54,6 +55,8 @@ class Connection:
 
     async def handle(self, frame: Frame) -> None:
         """Do what a frame asks for. Raises Refused."""
+        if self.closed:
+            return
         self.spoke = True
         match frame:
             case Subscribe():
@@ -99,11 +102,15 @@ class Connection:
             listening.begin_at(stream.seq)
         else:
             seq, inside, found = await self.hub.snapshot(stream, ask.limit)
+            if listening.stream is not stream:
+                return  # its rights changed meanwhile, and it was told so
             if listening.topic.kind is Kind.JOB and not found:
                 raise _not_for_you(Kind.JOB)
             head = f'{{"type":"snapshot","sub":{dumps(ask.sub)},"seq":{seq},'
             if ask.after_event is not None:
                 missed = await self.hub.missed_app_events(stream, ask.after_event)
+                if listening.stream is not stream:
+                    return
                 inside += f',"events":[{",".join(missed)}]'
             await self.reply(f"{head}{inside}}}")
             listening.begin_at(seq)
@@ -142,7 +149,9 @@ class Connection:
             self._say(listening.resync())
 
     def leave(self) -> None:
-        """It is gone."""
+        """It is gone; nobody waits for it to read any more."""
+        self.closed = True
+        self._room.set()
         for listening in list(self.subs.values()):
             self._drop(listening)
 
@@ -150,10 +159,11 @@ class Connection:
 
     async def reply(self, text: str) -> None:
         """Answer; waits while too many answers wait to be read."""
-        while len(self._replies) >= MOST_REPLIES:
+        while len(self._replies) >= MOST_REPLIES and not self.closed:
             self._room.clear()
             await self._room.wait()
-        self._say(text)
+        if not self.closed:
+            self._say(text)
 
     def _say(self, text: str) -> None:
         self._replies.append(text)

@@ -48,6 +48,8 @@ REST_SECONDS = 1.0
 """While nobody listens, or Redis is away, nothing is noted for so long."""
 
 SEND_SECONDS = 1.0
+AWAY_SECONDS = 1.0
+"""After Redis has failed it is not tried for so long; listeners of this process hear all the same."""
 
 JOB, PROGRESS, EXTERNAL, EVENT, SCHEDULE, APPS, SUSPENSIONS = "j", "p", "x", "e", "s", "a", "u"
 KINDS = frozenset({JOB, PROGRESS, EXTERNAL, EVENT, SCHEDULE, APPS, SUSPENSIONS})
@@ -164,6 +166,7 @@ class Sender(Loop):
         self._client: redis.Redis | None = None
         self._url = ""
         self._gather = GATHER_SECONDS
+        self._rests_until = 0.0
 
     @property
     def awake(self) -> bool:
@@ -199,12 +202,13 @@ class Sender(Loop):
     def _send(self, hint: Hint) -> bool:
         """Has any other process heard it?"""
         url = config.get().redis_url
-        if not url:
+        if not url or clock.monotonic() < self._rests_until:
             return False
         try:
             return bool(self._to(url).publish(CHANNEL, encode(hint, _origin)))
         except (redis.RedisError, OSError):
             self._client = None
+            self._rests_until = clock.monotonic() + AWAY_SECONDS
             return False
 
     def _to(self, url: str) -> redis.Redis:

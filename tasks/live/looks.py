@@ -43,6 +43,7 @@ class Looks:
         self._wake = asyncio.Event()
         self._looked_at = clock.now()
         self._count = 0
+        self._flooded = False
         self._small: dict[str, dict[str, str]] = {}
 
     def now(self) -> None:
@@ -51,9 +52,10 @@ class Looks:
 
     async def step(self) -> None:
         """One look, when it is time."""
-        await asyncio.sleep(SOONEST_SECONDS)
+        soonest = EVERY_SECONDS if self._flooded else SOONEST_SECONDS
+        await asyncio.sleep(soonest)
         try:
-            async with asyncio.timeout(EVERY_SECONDS - SOONEST_SECONDS):
+            async with asyncio.timeout(EVERY_SECONDS - soonest):
                 await self._wake.wait()
         except TimeoutError:
             pass
@@ -73,9 +75,11 @@ class Looks:
     async def _jobs(self, since: datetime) -> None:
         among = interest(self._hub.streams)
         if among is None:
+            self._flooded = False
             return
         changed = await self._hub.asks.ask(reads.changed_jobs, since, among, MOST + 1)
-        if len(changed) > MOST:
+        self._flooded = len(changed) > MOST
+        if self._flooded:
             self._hub.skip_wide()
             return
         self._want(changed)
