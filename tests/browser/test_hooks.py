@@ -15,7 +15,8 @@ from jobsplatform.testing.platform import HandPlatform, Worker
 from tasks.models import Job
 from tasks.states import State
 from tests.browser.conftest import Visit
-from tests.pure.docs.pages import ROOT
+from tests.pure.docs.pages import ROOT, blocks
+from tests.pure.docs.pages import page as docs_page
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SDK = ROOT / "sdk" / "js"
@@ -180,6 +181,18 @@ def test_it_fits_its_window_and_follows_the_colour_scheme(
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     darkness = sum(int(part) for part in ground.removeprefix("rgb(").removesuffix(")").split(","))
     assert (darkness < 200) is ("dark" in request.node.callspec.id)
+
+
+def test_the_example_for_a_plain_page_works(visit: Visit, worker: Worker, tree: Path) -> None:
+    visit.page.route("**/sdk/demo.js", lambda route: route.fulfill(body="", content_type="text/javascript"))
+    page = visit.open("/demo/")
+    (example,) = blocks(docs_page("javascript.md"), "html")
+    page.set_content(example)
+    expect(page.locator("#status")).to_have_text("live")
+    job_id = worker._platform.submit("files.scan", {"root": str(tree)})
+    expect(page.locator("#jobs li")).to_have_text([f"{job_id}: pending, 0 %"])
+    finish(worker)
+    expect(page.locator("#jobs li")).to_have_text([f"{job_id}: completed, 100 %"])
 
 
 # -- strict mode: React's development build, which mounts everything twice ---------------------------------------

@@ -3,6 +3,7 @@
 Needs Node; without it these are skipped, but never in a CI run.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pure.docs.pages import ROOT
+from tests.pure.docs.pages import ROOT, blocks, page
 
 SDK = ROOT / "sdk" / "js"
 SHIPPED = ROOT / "tasks" / "static" / "tasks" / "sdk"
@@ -63,6 +64,24 @@ def test_a_shipped_file_that_was_edited_is_found(sdk: Path, tmp_path: Path) -> N
     assert found.returncode == 1
     assert "live.js is not a fresh build" in found.stderr
     assert "demo.js" not in found.stderr
+
+
+def test_the_examples_of_the_page_about_it_hold(sdk: Path) -> None:
+    """Each in a file of its own, by the types of the SDK itself."""
+    folder = sdk / "dist" / "examples"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    found = [*blocks(page("javascript.md"), "ts"), *blocks(page("javascript.md"), "tsx")]
+    assert len(found) >= 4
+    for number, block in enumerate(found):
+        (folder / f"example{number}.tsx").write_text(block + "export {};\n")
+    settings = {
+        "extends": "../../tsconfig.json",
+        "compilerOptions": {"noUnusedLocals": False},
+        "include": ["."],
+    }
+    (folder / "tsconfig.json").write_text(json.dumps(settings))
+    npm("exec", "--", "tsc", "-p", "dist/examples")
 
 
 def test_its_own_tests_pass(sdk: Path) -> None:

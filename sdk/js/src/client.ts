@@ -1,11 +1,11 @@
-import { Connection } from "./connection";
-import { checkShare, type LiveOptions, type Settings, settings } from "./options";
-import { Poller } from "./poller";
-import { Signal } from "./signal";
-import type { LostReason, Status, StatusEvent } from "./status";
-import { Topic, type TopicListener } from "./topic";
-import { watch } from "./wake";
-import { type Beat, type ClientFrame, type ErrorFrame, type EventFrame, type Hello, type Snapshot, WIRE_VERSION } from "./wire";
+import { Connection } from "./connection.js";
+import { checkShare, type LiveOptions, type Settings, settings } from "./options.js";
+import { Poller } from "./poller.js";
+import { Signal } from "./signal.js";
+import type { LostReason, Status, StatusEvent } from "./status.js";
+import { Topic, type TopicListener } from "./topic.js";
+import { watch } from "./wake.js";
+import { type Beat, type ClientFrame, type ErrorFrame, type EventFrame, type Hello, type Snapshot, WIRE_VERSION } from "./wire.js";
 
 const TICK_MS = 500;
 const WAKE_SPREAD_MS = 300;

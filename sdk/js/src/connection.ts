@@ -1,7 +1,7 @@
-import { backoff } from "./backoff";
-import type { Settings } from "./options";
-import { type LostReason, reasonOf } from "./status";
-import type { ClientFrame, Hello } from "./wire";
+import { backoff } from "./backoff.js";
+import type { Settings } from "./options.js";
+import { type LostReason, reasonOf } from "./status.js";
+import type { ClientFrame, Hello } from "./wire.js";
 
 export interface ConnectionEvents {
   /** Hello was said; subscriptions may be made. */

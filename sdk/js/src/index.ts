@@ -1,9 +1,9 @@
-export { backoff } from "./backoff";
-export { LiveClient } from "./client";
-export type { LiveOptions } from "./options";
-export { type Burst, bursts, type JobTally, type ProgressOptions, tallies } from "./progress";
-export type { LostReason, Status, StatusEvent } from "./status";
-export { isEnded, type TopicState } from "./store";
-export { sessionTicket, type TicketOptions } from "./ticket";
-export type { TopicError, TopicListener } from "./topic";
-export * from "./wire";
+export { backoff } from "./backoff.js";
+export { LiveClient } from "./client.js";
+export type { LiveOptions } from "./options.js";
+export { type Burst, bursts, type JobTally, type ProgressOptions, tallies } from "./progress.js";
+export type { LostReason, Status, StatusEvent } from "./status.js";
+export { isEnded, type TopicState } from "./store.js";
+export { sessionTicket, type TicketOptions } from "./ticket.js";
+export type { TopicError, TopicListener } from "./topic.js";
+export * from "./wire.js";

@@ -1,8 +1,8 @@
-import { backoff } from "./backoff";
-import type { Settings } from "./options";
-import type { LostReason } from "./status";
-import type { Topic } from "./topic";
-import type { Snapshot } from "./wire";
+import { backoff } from "./backoff.js";
+import type { Settings } from "./options.js";
+import type { LostReason } from "./status.js";
+import type { Topic } from "./topic.js";
+import type { Snapshot } from "./wire.js";
 
 const ANSWER_MS = 10_000;
 const MOST_PAUSE_MS = 15_000;

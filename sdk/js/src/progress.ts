@@ -1,5 +1,5 @@
-import { isEnded } from "./store";
-import type { JobOutput } from "./wire";
+import { isEnded } from "./store.js";
+import type { JobOutput } from "./wire.js";
 
 /** How far the work for one entity is. */
 export interface JobTally {

@@ -1,4 +1,4 @@
-import type { ExternalJob, JobOutput, JobRow, JobRunEnded, LiveEvent, RunningJob, Snapshot } from "./wire";
+import type { ExternalJob, JobOutput, JobRow, JobRunEnded, LiveEvent, RunningJob, Snapshot } from "./wire.js";
 
 /** What is known of a topic. The maps are the client's own: read them, do not change them. */
 export interface TopicState {

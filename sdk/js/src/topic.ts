@@ -1,7 +1,7 @@
-import type { Settings } from "./options";
-import { guarded } from "./signal";
-import { isKnown, Store, type TopicState } from "./store";
-import type { ClientFrame, LiveEvent, Snapshot } from "./wire";
+import type { Settings } from "./options.js";
+import { guarded } from "./signal.js";
+import { isKnown, Store, type TopicState } from "./store.js";
+import type { ClientFrame, LiveEvent, Snapshot } from "./wire.js";
 
 /** A refusal, or a topic that is not there. `code` is one of the server's. */
 export interface TopicError {

@@ -7,7 +7,7 @@ import type {
   TopicError,
 } from "@jobsplatform/live";
 import { useState } from "react";
-import { keyOf, stateOf, typeTopics, useTopics } from "./topics";
+import { keyOf, stateOf, typeTopics, useTopics } from "./topics.js";
 
 export interface JobEventsOptions {
   /** Of which types. Without them: everything of the app, or everything there is (staff). */

@@ -1,4 +1,4 @@
-export { LiveProvider, useLiveClient, useLiveStatus } from "./context";
+export { LiveProvider, useLiveClient, useLiveStatus } from "./context.js";
 export {
   type JobEventsOptions,
   type JobSubscription,
@@ -6,5 +6,5 @@ export {
   useJobEvents,
   useJobSubscription,
   useJobTopic,
-} from "./hooks";
-export { type JobProgressOptions, useJobProgress } from "./progress";
+} from "./hooks.js";
+export { type JobProgressOptions, useJobProgress } from "./progress.js";

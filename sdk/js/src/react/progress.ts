@@ -1,6 +1,6 @@
 import { bursts, type JobOutput, type JobTally } from "@jobsplatform/live";
 import { useEffect, useMemo, useRef } from "react";
-import { keyOf, typeTopics, useLatest, useTopics } from "./topics";
+import { keyOf, typeTopics, useLatest, useTopics } from "./topics.js";
 
 const MOST_JOBS = 1000;
 

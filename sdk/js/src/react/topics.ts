@@ -1,6 +1,6 @@
 import type { LiveEvent, TopicError, TopicState } from "@jobsplatform/live";
 import { useEffect, useRef, useState } from "react";
-import { useLiveClient } from "./context";
+import { useLiveClient } from "./context.js";
 
 const NOTHING: TopicState = { synced: false, jobs: new Map(), external: new Map(), running: new Map() };
 
