@@ -6,18 +6,22 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from tests.flows.conformance import ConformancePlatform, free_port, run_pack
-from tests.flows.processes import ROOT
+from tests.flows.processes import ROOT, Command
 
 pytestmark = pytest.mark.flow
 
 CALL_SECONDS = 20
+EXAMPLE = ROOT / "sdk" / "python" / "examples" / "thumbnails"
 PYTHON_SIDECAR = (
     f"{sys.executable} -m jobsplatform_sdk.conformance.sidecar --url {{url}} --token-file {{token_file}}"
 )
@@ -99,3 +103,51 @@ def test_the_node_sidecar_uses_no_package(platform: ConformancePlatform) -> None
         line.split(" from ")[1].strip(" ;\"'") for line in code.splitlines() if line.startswith("import ")
     }
     assert all(name.startswith(("node:", "./")) for name in imported), imported
+
+
+def test_the_example_makes_thumbnails_of_real_images(platform: ConformancePlatform, tmp_path: Path) -> None:
+    folder = tmp_path / "root" / "holidays"
+    folder.mkdir(parents=True)
+    turned = Image.Exif()
+    turned[0x0112] = 6  # to be shown turned by 90 degrees
+    Image.linear_gradient("L").resize((800, 600)).save(folder / "a.jpg", exif=turned)
+    Image.new("RGBA", (300, 900), (200, 30, 30, 128)).save(folder / "b.png")
+    (folder / "broken.jpg").write_bytes((folder / "a.jpg").read_bytes()[:700])
+    (folder / "notes.txt").write_text("no image")
+    token = platform.token_file("thumbnails")
+    options = ["--url", platform.url, "--token-file", str(token)]
+    command = [sys.executable, str(EXAMPLE / "sidecar.py"), *options, "--root", str(tmp_path / "root")]
+    sidecar = Command(tmp_path / "log", platform.environment, command)
+    try:
+        assert sidecar.said("started: "), sidecar.output
+
+        def make(name: str, *more: str) -> tuple[int, str]:
+            asked = [
+                sys.executable,
+                str(EXAMPLE / "make.py"),
+                *options,
+                "--folder",
+                name,
+                "--size",
+                "64",
+                *more,
+            ]
+            ended = subprocess.run(
+                asked, env=platform.environment, capture_output=True, text=True, check=False, timeout=120
+            )
+            return ended.returncode, ended.stdout + ended.stderr
+
+        code, said = make("holidays")
+        assert code == 0 and "'made': 2" in said and "broken.jpg" in said, said + sidecar.output
+        sizes = {}
+        for file in sorted((folder / ".thumbnails").iterdir()):
+            with Image.open(file) as picture:
+                sizes[file.name] = picture.size
+        assert sizes == {"a.jpg.jpg": (48, 64), "b.png.jpg": (21, 64)}
+        assert "'kept': 2" in make("holidays")[1]
+        code, said = make("../..")
+        assert code == 1 and "is not below" in said, said
+        sidecar.send(signal.SIGTERM)
+        assert sidecar.exit_code() == 0, sidecar.output
+    finally:
+        sidecar.kill()
