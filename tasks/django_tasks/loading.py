@@ -9,6 +9,8 @@ import logging
 from importlib import import_module
 from typing import Any
 
+from django.utils.module_loading import import_string
+
 from jobsplatform.kernel import config
 from tasks import registry
 from tasks.spec import JobHandler
@@ -49,8 +51,18 @@ def load(job_type: str) -> JobHandler | None:
 def _backend() -> Any:
     """A backend of ours that the settings name, or None."""
     settings = config.django_setting("TASKS") or {}
-    ours = [alias for alias, of in settings.items() if of.get("BACKEND") == BACKEND]
+    ours = [alias for alias, of in settings.items() if _is_ours(of.get("BACKEND"))]
     if not ours:
         return None
     names = import_module("tasks.django_tasks.names")
     return names.task_backends["default" if "default" in ours else ours[0]]
+
+
+def _is_ours(path: Any) -> bool:
+    """Whether the path of a backend's class is that of ours, or of one made of it."""
+    if path == BACKEND or not isinstance(path, str) or path.startswith(("django.", "django_tasks.")):
+        return bool(path == BACKEND)
+    try:
+        return issubclass(import_string(path), import_string(BACKEND))
+    except (ImportError, TypeError):
+        return False  # the framework says so when it is used

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -169,14 +170,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
         redis.stop()
 
 
-@pytest.fixture(scope="module")
-def worker(project: Project) -> Iterator[Path]:
-    """A worker of their app; its output."""
-    project.manage("migrate", "--verbosity", "0")
-    log = project.folder / "worker.log"
+@contextmanager
+def program(project: Project, name: str, *arguments: str) -> Iterator[Path]:
+    """A program of their Celery app; its output. It ends well when it is asked to."""
+    log = project.folder / f"{name}.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [project.bin / "celery", "-A", "mysite", "worker", "--concurrency", "2"],
+            [project.bin / "celery", "-A", "mysite", name, *arguments],
             cwd=project.folder,
             env=project.environment,
             stdout=output,
@@ -185,9 +185,8 @@ def worker(project: Project) -> Iterator[Path]:
         )
     guard = Guard(process.pid, log.with_suffix(".none"))
     try:
-        wait_until(lambda: " ready." in log.read_text() or process.poll() is not None, "the worker is ready")
-        assert process.poll() is None, log.read_text()[-3000:]
         yield log
+        assert process.poll() is None, log.read_text()[-3000:]
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0, log.read_text()[-3000:]
     finally:
@@ -195,6 +194,15 @@ def worker(project: Project) -> Iterator[Path]:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
         guard.release()
+
+
+@pytest.fixture(scope="module")
+def worker(project: Project) -> Iterator[Path]:
+    """A worker of their app; its output."""
+    project.manage("migrate", "--verbosity", "0")
+    with program(project, "worker", "--concurrency", "2") as log:
+        wait_until(lambda: " ready." in log.read_text(), "the worker is ready")
+        yield log
 
 
 def test_the_project_has_nothing_to_complain_of(project):
@@ -230,6 +238,13 @@ def test_their_celery_task_runs_by_schedule(project, worker):
     wait_until((project.folder / "restocked-by-schedule").exists, "the schedule has fired")
     rows = json.loads(project.manage("schedules", "list", "--json"))
     assert "restock" in json.dumps(rows)
+
+
+def test_their_beat_hints_at_the_schedule(project, worker):
+    with program(project, "beat", "-S", "scheduler.beat:PlatformScheduler"):
+        wait_until(lambda: '"beat"' in project.manage("processes", "--json"), "the beat is seen")
+        (project.folder / "restocked-by-schedule").unlink()
+        wait_until((project.folder / "restocked-by-schedule").exists, "the schedule goes on")
 
 
 def test_the_pages_of_the_admin_open(project, worker):

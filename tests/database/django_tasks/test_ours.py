@@ -6,6 +6,7 @@ from importlib import import_module
 from uuid import UUID
 
 import pytest
+from django.core.checks import run_checks
 from django.test import override_settings
 
 from jobsplatform.kernel.errors import ConfigError, ParamsInvalid, ParamsTooLarge
@@ -150,6 +151,14 @@ def test_options_that_make_no_sense_are_told_by_the_checks(options, message):
     assert [each.id for each in found] == ["jobsplatform.tasks.E010"] and "default" in found[0].msg
 
 
+def test_the_checks_of_backends_are_those_of_the_project():
+    wrong = {"BACKEND": "tasks.backend.JobsBackend", "QUEUES": [], "OPTIONS": {"queue": "mail"}}
+    with override_settings(TASKS={"default": wrong}):
+        assert [each.id for each in run_checks() if each.id == "jobsplatform.tasks.E010"] == [
+            "jobsplatform.tasks.E010"
+        ]
+
+
 def test_a_queue_that_nobody_serves_is_told_by_the_checks():
     found = list(JobsBackend("default", {"QUEUES": ["default", "nights"]}).check())
     assert [each.id for each in found] == ["jobsplatform.tasks.W010"] and "'nights'" in found[0].msg
@@ -251,6 +260,16 @@ def test_what_is_no_task_is_not_taken_for_one(db, path):
     finding.notice([f":{path}", "video:scan"])
     assert not finding.learn()
     assert finding.find("", path) is None
+
+
+class Derived(JobsBackend):
+    """A backend that somebody has made of ours."""
+
+
+@pytest.mark.parametrize("path", [f"{__name__}.Derived"])
+def test_a_backend_made_of_ours_finds_its_tasks(late, path):
+    with override_settings(TASKS={"default": {"BACKEND": path}}):
+        assert finding.find("", f"{LATE}.send") is not None
 
 
 def test_without_our_backend_nothing_is_looked_for(late):
