@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db.models import F
 from playwright.sync_api import Locator, Page, WebSocketRoute, expect
 
 from jobsplatform.kernel import clock
@@ -15,6 +16,7 @@ from jobsplatform.testing.platform import HandPlatform, Worker
 from tasks.models import Job
 from tasks.states import State
 from tests.browser.conftest import Visit
+from tests.browser.rows import make_job
 from tests.pure.docs.pages import ROOT, blocks
 from tests.pure.docs.pages import page as docs_page
 
@@ -193,6 +195,41 @@ def test_the_example_for_a_plain_page_works(visit: Visit, worker: Worker, tree: 
     expect(page.locator("#jobs li")).to_have_text([f"{job_id}: pending, 0 %"])
     finish(worker)
     expect(page.locator("#jobs li")).to_have_text([f"{job_id}: completed, 100 %"])
+
+
+WATCH = """
+import { LiveClient } from "/static/tasks/sdk/live.js";
+const live = new LiveClient({ dropFrames: 0.1 });
+window.shown = {};
+live.onStatus(({ status }) => (window.status = status));
+live.subscribe("jobs", {
+    limit: 200,
+    onState({ jobs }) {
+        const lines = [...jobs].map(([id, { job }]) => [id, `${job.status} ${job.progress.done}`]);
+        window.shown = Object.fromEntries(lines);
+    },
+});
+"""
+
+
+def test_two_pages_that_lose_frames_equal_the_database_after_a_storm_of_progress(visit: Visit) -> None:
+    jobs = [make_job(State.RUNNING, progress_done=0, progress_total=1000) for _ in range(50)]
+    pages = [visit.page, visit.page.context.new_page()]
+    for page in pages:
+        page.route("**/sdk/demo.js", lambda route: route.fulfill(body=WATCH, content_type="text/javascript"))
+        page.goto(f"{visit.site}/demo/")
+        page.wait_for_function("Object.keys(window.shown ?? {}).length === 50")
+    for step in range(1, 21):
+        for job in jobs[step % 2 :: 2]:
+            changed = {"progress_done": step, "progress_at": clock.now(), "updated_at": clock.now()}
+            Job.objects.filter(id=job.id).update(revision=F("revision") + 1, **changed)
+    truth = {str(job.id): f"running {int(job.progress_done)}" for job in Job.objects.all()}
+    assert len({*truth.values()}) == 2
+    for page in pages:
+        page.wait_for_function(
+            "truth => Object.entries(truth).every(([id, text]) => window.shown[id] === text)", arg=truth
+        )
+        assert page.evaluate("window.status") == "live"
 
 
 # -- strict mode: React's development build, which mounts everything twice ---------------------------------------
