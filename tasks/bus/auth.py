@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from jobsplatform.kernel import clock, events, tokens
+from jobsplatform.kernel import clock, events, quotas, tokens
 from jobsplatform.kernel.app_events import AppsChanged
 from jobsplatform.kernel.audit import Actor
 from jobsplatform.kernel.models import AppToken
 from jobsplatform.kernel.quotas import Quotas
-from tasks.bus.errors import Refusal, unauthenticated
+from tasks.bus import guesses
+from tasks.bus.errors import Refusal, rate_limited, unauthenticated
 
 MOST_KEPT = 10_000
 
@@ -47,7 +48,8 @@ _changing = threading.Lock()
 
 
 def authenticate(header: str, address: str) -> Caller:
-    """The caller by an Authorization header. Raises Refusal: UNAUTHENTICATED, APP_DISABLED."""
+    """The caller by an Authorization header. Raises Refusal: UNAUTHENTICATED, APP_DISABLED, and
+    RATE_LIMITED for an address that has tried many wrong tokens."""
     scheme, _, text = header.partition(" ")
     text = text.strip()
     if scheme.lower() != "bearer" or tokens.public_id(text) is None:
@@ -66,9 +68,14 @@ def authenticate(header: str, address: str) -> Caller:
 
 def _ask(text: str, digest: str, address: str) -> _Kept:
     at, now = clock.monotonic(), clock.now()
+    # A token that was good here lately is none of the guesses, wherever it comes from.
+    wait = 0.0 if tokens.public_id(text) in _used else guesses.closed_for(address)
+    if wait:
+        raise rate_limited("wrong tokens", quotas.retry_after(wait))
     token = tokens.find(text, now)
     if token is None:
         _kept.pop(digest, None)
+        guesses.note(address)
         raise unauthenticated()
     kept = _Kept(_caller(token), at)
     with _changing:

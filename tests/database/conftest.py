@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from jobsplatform.kernel import quotas
+from tasks.bus import guesses
 from tests.database.bus.client import MakeClient, make_client
 
 
@@ -14,5 +15,6 @@ from tests.database.bus.client import MakeClient, make_client
 def bus_client() -> Iterator[MakeClient]:
     """``bus_client("video", ["jobs:read"])``: a sidecar with a token of that app (all scopes without a list)."""
     quotas.forget()
+    guesses.forget()
     yield make_client
     quotas.forget()

@@ -8,7 +8,7 @@ from jobsplatform.kernel import app_rows, clock, tokens
 from jobsplatform.kernel.models import App, AppToken, AuditEvent
 from jobsplatform.telemetry import redact
 from jobsplatform.testing.platform import HandPlatform
-from tasks.bus import auth
+from tasks.bus import auth, guesses
 from tasks.bus.api import METHODS
 from tests.database.bus.client import ACTOR, BusClient, MakeClient
 
@@ -105,6 +105,25 @@ def test_a_good_token_is_not_asked_for_again_within_moments(video: BusClient, dj
     video.ok("jobs.query")
     with django_assert_num_queries(1):
         video.ok("jobs.query", {"ids": ["01890a5d-ac96-774b-bcce-b302099a8057"]})
+
+
+def test_an_address_that_guesses_is_not_looked_at_for_a_while(
+    video: BusClient, jobs: HandPlatform, bus_client
+):
+    other = bus_client("video")
+    video.ok("jobs.query")
+    guess = BusClient("video", f"jp_{'0' * 32}_{'x' * 43}", None)
+    for _ in range(guesses.MOST):
+        guess.refused("UNAUTHENTICATED", "jobs.query")
+    answer = guess.call("jobs.query")
+    assert (answer.code, answer.headers["Retry-After"]) == ("RATE_LIMITED", "60")
+    assert other.call("jobs.query").code == "RATE_LIMITED"
+    video.ok("jobs.query")  # it was good here before
+    event = AuditEvent.objects.get(action="bus.tokens_guessed")
+    assert (event.ip, event.target_id) == ("127.0.0.1", "127.0.0.1")
+    jobs.advance(60)
+    guess.refused("UNAUTHENTICATED", "jobs.query")
+    other.ok("jobs.query")
 
 
 def test_a_token_in_a_text_is_masked(video: BusClient):
