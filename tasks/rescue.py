@@ -20,6 +20,7 @@ from tasks import (
     hints,
     latest_start,
     limits,
+    registry,
     remote,
     transitions,
 )
@@ -102,19 +103,24 @@ def end_pauses(now: datetime) -> int:
 
 
 def end_overdue(now: datetime) -> int:
-    """Deferred jobs that nobody has finished by their deadline."""
+    """Deferred jobs that nobody has finished by their deadline. Those that were brought to a sidecar are tried again
+    while attempts are left: that is how its death is noticed."""
     rows = Job.objects.filter(state=State.WAITING, open_end=True, deadline_at__lte=now).order_by(
         "deadline_at"
     )
-    late = Ending(
-        "failed",
-        cause=Cause.TIMEOUT,
-        error_type="DeadlineExceeded",
-        error="was not finished by its deadline",
-        retryable=False,
-    )
-    found = list(rows.values_list("id", "lease")[:_BATCH])
-    return sum(finish.from_outside(job_id, lease, late, now) is not None for job_id, lease in found)
+    ended = 0
+    for job_id, lease, app_id, job_type in list(
+        rows.values_list("id", "lease", "app_id", "job_type")[:_BATCH]
+    ):
+        late = Ending(
+            "failed",
+            cause=Cause.TIMEOUT,
+            error_type="DeadlineExceeded",
+            error="was not finished by its deadline",
+            retryable=getattr(registry.find(app_id, job_type), "brought", False),
+        )
+        ended += finish.from_outside(job_id, lease, late, now) is not None
+    return ended
 
 
 def unhold_tenants(now: datetime) -> int:

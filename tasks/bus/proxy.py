@@ -58,6 +58,11 @@ class BusProxyHandler:
         """Whether sidecars may fetch its jobs."""
         return self.enabled and self.transport == HandlerBinding.Transport.CLAIM
 
+    @property
+    def brought(self) -> bool:
+        """Whether the platform brings its jobs to it. No heartbeat says then that it still works on one."""
+        return self.transport != HandlerBinding.Transport.CLAIM
+
     def is_brought_by(self, transport: str) -> bool:
         """Whether the platform may bring its jobs to it in this way; a url needs an operator's approval."""
         approved = self.approved or self.transport != HandlerBinding.Transport.HTTP

@@ -41,6 +41,22 @@ def test_the_deadline_that_a_called_sidecar_has_told_is_not_put_off_by_the_answe
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize(("url", "state"), [(None, "failed"), ("http://192.0.2.1/run", "pending")])
+def test_a_deadline_that_has_passed_is_how_the_death_of_one_that_is_brought_its_jobs_is_noticed(
+    side: Side, jobs: HandPlatform, url: str | None, state: str
+):
+    side.bind("kept", max_attempts=2)
+    run = side.run(job_type="kept")
+    side.end(run, "deferred", deadline_seconds=5)
+    if url is not None:
+        body = {"job_type": "kept", "service": "media", "transport": "http", "url": url}
+        side.client.ok("jobs.register_handler", {**body, "spec": {"max_attempts": 2}})
+    jobs.advance(6)
+    jobs.sweep()
+    assert side.job(run)["status"] == state
+
+
+@pytest.mark.django_db
 def test_past_its_soft_limit_a_run_that_stops_has_timed_out(side: Side, jobs: HandPlatform):
     side.bind("brief", soft_timeout=5, max_attempts=1)
     run = side.run(job_type="brief")
