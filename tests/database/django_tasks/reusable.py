@@ -52,6 +52,19 @@ def fail_oddly() -> None:
 
 
 @task
+def leave(how: str) -> None:
+    raise {"exit": SystemExit, "interrupt": KeyboardInterrupt}[how]("enough")
+
+
+@task
+def fail_within() -> None:
+    try:
+        raise KeyError("first")
+    except KeyError as error:
+        raise ValueError(ValueError("second")) from error
+
+
+@task
 def answer_an_object() -> object:
     return object()
 

@@ -157,6 +157,33 @@ def test_an_exception_that_cannot_be_rebuilt_is_told_by_its_path(jobs):
     assert error.exception_class is reusable.Odd and "1 and 2" in error.traceback
 
 
+@pytest.mark.parametrize(("how", "kind"), [("exit", SystemExit), ("interrupt", KeyboardInterrupt)])
+def test_a_task_that_leaves_has_failed_and_its_worker_goes_on(jobs, how, kind):
+    left, other = reusable.leave.enqueue(how), reusable.add.enqueue(1)
+    jobs.drain()
+    [error] = done(left).errors
+    assert error.exception_class is kind and error.traceback.endswith(f"{kind.__name__}: enough\n")
+    assert done(other).return_value == 2
+
+
+def test_a_traceback_tells_the_causes(jobs):
+    result = reusable.fail_within.enqueue()
+    jobs.drain()
+    [error] = done(result).errors
+    assert error.exception_class is ValueError and "KeyError: 'first'" in error.traceback
+    assert error.traceback.endswith("second\n")
+
+
+def test_the_framework_logs_each_step(jobs, caplog):
+    logger = "django.tasks" if framework.__name__ == "django.tasks" else "django_tasks"
+    with caplog.at_level("DEBUG", logger=logger):
+        result = reusable.add.enqueue(1)
+        jobs.drain()
+    lines = [each.getMessage() for each in caplog.records if each.name == logger]
+    assert len(lines) == 3 and all(result.id in line for line in lines)
+    assert "enqueued" in lines[0] and "RUNNING" in lines[1] and "SUCCESSFUL" in lines[2]
+
+
 def test_arguments_that_do_not_fit_fail_the_run(jobs):
     result = reusable.add.enqueue(no_such=1)
     jobs.drain()
@@ -270,6 +297,7 @@ def test_what_the_backend_can_do():
     assert backend.supports_defer and backend.supports_priority
     assert backend.supports_async_task and backend.supports_get_result
     assert isinstance(task_backends["other"], JobsBackend)
+    assert backend == task_backends["default"] and (backend.alias, backend.options) == ("default", {})
 
 
 # -- signals and transactions --------------------------------------------------------------------------
