@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -177,6 +177,13 @@ class CallSchema(Schema):
         schema = super().json_schema()
         schema["properties"] |= {name: {} for name in sorted(self.optional)}
         return schema
+
+    def by_position(self, values: Sequence[Any]) -> dict[str, Any]:
+        if not self.positional:
+            return super().by_position(values)
+        named = dict(zip(self.before, values, strict=False))
+        rest = list(values[len(named) :])
+        return {**named, POSITIONAL: rest} if rest else named
 
     def arguments(self, params: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """What to call the task with. Raises ParamsInvalid for what a newer task does not take any more."""

@@ -114,6 +114,17 @@ def test_positional_ones_are_given_as_args(jobs):
     assert run(jobs, mixed, first=1).result == [1, 2]
 
 
+def test_values_by_position_get_their_names(jobs):
+    assert celery_task(existing.send).schema.by_position(["a", "b"]) == {"to": "a", "subject": "b"}
+    with pytest.raises(ParamsInvalid, match="4 values are given by position, and there are 3 params"):
+        celery_task(existing.send, job_type="again").schema.by_position([1, 2, 3, 4])
+    mixed = celery_task(existing.mixed)
+    assert mixed.schema.by_position([1]) == {"first": 1}
+    given = mixed.schema.by_position([1, 2, 3, 4])
+    assert given == {"first": 1, "second": 2, "args": [3, 4]}
+    assert run(jobs, mixed, **given).result == [1, 2, 3, 4]
+
+
 def test_a_default_that_json_cannot_say_is_left_to_the_function(jobs):
     odd = celery_task(existing.with_odd_default)
     assert odd.schema.json_schema()["properties"]["until"] == {}
