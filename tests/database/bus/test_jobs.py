@@ -137,6 +137,38 @@ def test_cancel_ends_what_waits_and_asks_what_runs(video: BusClient, make_job, j
     assert AuditEvent.objects.filter(action="job.cancel", actor_kind="bus").count() == 2
 
 
+def test_whoever_polls_sees_states_in_their_order_and_never_none(video: BusClient, jobs: HandPlatform):
+    job_id = video.ok("jobs.create", {"job_type": "scan"})["id"]
+    seen = []
+
+    def poll() -> None:
+        (found,) = video.ok("jobs.query", {"id": job_id})["jobs"]
+        assert found["progress"]["label"] == ""
+        seen.append(found["status"])
+
+    poll()
+    worker = jobs.worker
+    worker.dispatch()
+    poll()
+    worker.run()
+    poll()
+    poll()
+    assert seen == ["pending", "dispatched", "completed", "completed"]
+    assert found_pct(video, job_id) == 100.0
+
+
+def found_pct(client: BusClient, job_id: str) -> float:
+    return client.ok("jobs.query", {"id": job_id})["jobs"][0]["progress"]["pct"]
+
+
+def test_an_alias_shows_its_leader(video: BusClient, jobs: HandPlatform):
+    video.ok("jobs.create", {"job_type": "scan", "dedupe_key": "k", "params": {"depth": 7}})
+    alias = video.ok("jobs.create", {"job_type": "scan", "dedupe_key": "k"})
+    jobs.drain()
+    (found,) = video.ok("jobs.query", {"id": alias["id"]})["jobs"]
+    assert (found["status"], found["result"]["depth"]) == ("completed", 7)
+
+
 def test_a_job_for_later_waits(video: BusClient):
     later = clock.now() + timedelta(hours=1)
     made = video.ok("jobs.create", {"job_type": "scan", "run_after": later.isoformat()})
