@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
@@ -46,6 +47,8 @@ class SchedulePage:
         may_see = request.user.has_perm("tasks.view_payload")
         return {
             "title": record.id,
+            "topics": json.dumps([f"schedule:{record.id}"]),
+            "now": now.isoformat(),
             "badge": looks.state_badge("faulty" if shown.fault and word == "active" else word),
             "sentence": looks.sentence(record),
             "fault": shown.fault,

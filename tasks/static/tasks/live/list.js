@@ -16,6 +16,7 @@ class JobList {
         this.query = strip.dataset.jpQuery;
         this.first = strip.dataset.jpFirst === "1";
         this.size = Number(strip.dataset.jpSize);
+        this.drawn = Date.parse(strip.dataset.jpNow);
         this.news = strip.querySelector(".jp-news");
         this.template = document.getElementById("job-list-template");
         this.known = new Map(); // what is shown of each row: its revision, and the mark it was asked about with
@@ -201,10 +202,17 @@ class JobList {
     place(now) {
         if (this.held.size && (now || !this.inUse())) {
             const newest = [...this.held.values()].sort((one, other) => (one.job.id < other.job.id ? 1 : -1));
-            for (const [index, row] of newest.entries()) {
-                if (index >= MOST_PLACED || !this.insert(row)) this.beyond.add(row.job.id);
+            let placed = 0;
+            for (const row of newest) {
+                const spot = this.spot(row.job);
+                if (spot === "here" && placed < MOST_PLACED) {
+                    this.insert(row);
+                    placed += 1;
+                } else if (spot !== "elsewhere") {
+                    this.beyond.add(row.job.id);
+                }
             }
-            this.recount(this.held.size);
+            this.recount(newest.filter((row) => Date.parse(row.job.created_at) >= this.drawn).length);
             this.held.clear();
         }
         const size = this.held.size + this.beyond.size;
@@ -222,15 +230,19 @@ class JobList {
         count.textContent = `${sum.toLocaleString("en-US")} ${sum === 1 ? "job" : "jobs"}`;
     }
 
-    /** False when it has no place on this page. */
+    /** Whether a job belongs among the rows of this page, before them as news, or to another page. */
+    spot(job) {
+        const rows = this.rows();
+        const after = rows.findIndex((row) => idOf(row) < job.id);
+        if (after < 0) return rows.length < this.size ? "here" : "elsewhere";
+        if (after > 0 || this.first) return "here";
+        // It was there when this page was drawn, or it has come since.
+        return Date.parse(job.created_at) < this.drawn ? "elsewhere" : "beyond";
+    }
+
     insert(told) {
         const { job, revision } = told;
-        const rows = this.rows();
-        const after = rows.find((row) => idOf(row) < job.id);
-        const full = rows.length >= this.size;
-        // Older than all that this page shows: its place is on a later one.
-        if (!after && full) return true;
-        if (!this.first && (!after || after === rows[0])) return false;
+        const after = this.rows().find((row) => idOf(row) < job.id);
         const table = this.table();
         const body = this.template.content.querySelector("#result_list tbody").cloneNode(true);
         if (after) after.closest("tbody").before(body);
@@ -238,10 +250,10 @@ class JobList {
         this.fill(body.querySelector("tr.data-row"), told);
         this.known.set(job.id, { revision, mark: "" });
         for (const row of this.rows().slice(this.size)) {
+            if (row.querySelector(".action-select:checked")) continue;
             this.known.delete(idOf(row));
             row.closest("tbody").remove();
         }
-        return true;
     }
 
     /** The table; an empty list has none yet. */

@@ -9,7 +9,10 @@ function alike(one, other) {
 }
 
 function key(node) {
-    return node.nodeType === Node.ELEMENT_NODE ? (node.dataset?.jpKey ?? node.id ?? "") : "";
+    if (node.nodeType !== Node.ELEMENT_NODE) return "";
+    // A row of a list is that of its record: what was selected must stay what it was.
+    if (node.nodeName === "TBODY") return node.querySelector(".action-select")?.value ?? "";
+    return node.dataset?.jpKey ?? node.id ?? "";
 }
 
 export function morph(old, fresh) {
@@ -27,9 +30,11 @@ function attributes(old, fresh) {
     for (const { name } of [...old.attributes]) {
         if (!fresh.hasAttribute(name) && !OWN.has(name)) old.removeAttribute(name);
     }
+    const selected = old.classList.contains("selected");
     for (const { name, value } of fresh.attributes) {
         if (!OWN.has(name) && old.getAttribute(name) !== value) old.setAttribute(name, value);
     }
+    if (selected) old.classList.add("selected");
 }
 
 function children(old, fresh) {
@@ -40,13 +45,9 @@ function children(old, fresh) {
             old.insertBefore(document.adoptNode(wanted), at);
             continue;
         }
-        // What stands before it has gone.
-        while (at !== found) {
-            const gone = at;
-            at = at.nextSibling;
-            gone.remove();
-        }
-        at = at.nextSibling;
+        // It may have stood further down; what is not wanted is left over at the end.
+        if (found === at) at = at.nextSibling;
+        else old.insertBefore(found, at);
         morph(found, wanted);
     }
     while (at) {
@@ -56,10 +57,14 @@ function children(old, fresh) {
     }
 }
 
-/** The next sibling that stands for `wanted`: one of its name and key, and without a key the very next one. */
+/** The next sibling that stands for `wanted`: one of its name and key, and without a key the next one before any that has one. */
 function place(from, wanted) {
     if (!from) return null;
-    if (!key(wanted)) return alike(from, wanted) ? from : null;
+    if (!key(wanted)) {
+        // Never one that has a key of its own: it is that one still.
+        for (let node = from; node && !key(node); node = node.nextSibling) if (alike(node, wanted)) return node;
+        return null;
+    }
     for (let node = from; node; node = node.nextSibling) if (alike(node, wanted)) return node;
     return null;
 }

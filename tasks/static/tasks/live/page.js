@@ -85,12 +85,15 @@ function refresher(part) {
 }
 
 async function fetched(part, leaving) {
-    const answer = await fetch(location.href, { headers: { [BODY]: part.id }, credentials: "same-origin", redirect: "manual" });
+    // Of a list, the table alone is put anew; around it are tools that somebody may be using.
+    const name = part.dataset.jpPart ?? part.id;
+    const answer = await fetch(location.href, { headers: { [BODY]: name }, credentials: "same-origin", redirect: "manual" });
     if (answer.type === "opaqueredirect" || answer.status === 404) {
         part.dataset.jpGone = "";
         return;
     }
     if (!answer.ok) return;
-    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById(part.id);
-    if (fresh && !leaving()) morph(part, fresh);
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById(name);
+    const shown = document.getElementById(name);
+    if (fresh && shown && !leaving()) morph(shown, fresh);
 }
