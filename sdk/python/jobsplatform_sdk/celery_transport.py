@@ -29,7 +29,7 @@ def attach(sidecar: Sidecar, app: Celery) -> str:
     if sidecar.transport != "celery":
         raise ValueError(f"transport: expected a sidecar made with 'celery', got {sidecar.transport!r}.")
 
-    @app.task(name=TASK, ignore_result=True)
+    @app.task(name=TASK, ignore_result=True, shared=False)  # not for every other app of this process
     def run(delivery: dict[str, Any]) -> None:
         assignment = Assignment.read(delivery)
         if not sidecar.run_here(assignment):

@@ -180,12 +180,17 @@ class Sidecar:
 
         Raises BusError when the platform refuses this sidecar for good (token revoked, scope missing).
         """
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._on_signal)
-        self.start()
-        while not self._signals and self.fatal is None:
-            clock.sleep(LOOK_SECONDS)
-        self.stop()
+        before = {
+            number: signal.signal(number, self._on_signal) for number in (signal.SIGTERM, signal.SIGINT)
+        }
+        try:
+            self.start()
+            while not self._signals and self.fatal is None:
+                clock.sleep(LOOK_SECONDS)
+            self.stop()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
         if self.fatal is not None:
             raise self.fatal
 

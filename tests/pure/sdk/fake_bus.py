@@ -95,7 +95,7 @@ class FakeBus:
         return answer if isinstance(answer, httpx.Response) else httpx.Response(200, json=answer)
 
     def jobs_register_handler(self, body: dict[str, Any]) -> Any:
-        answer: dict[str, Any] = {"handler": {"job_type": body["job_type"]}}
+        answer: dict[str, Any] = {"handler": {"job_type": body["job_type"], "app_id": "video"}}
         return answer | ({"signing_secret": "hush"} if body["transport"] == "http" else {})
 
     def jobs_claim(self, body: dict[str, Any]) -> Any:
