@@ -1,8 +1,6 @@
 """The React hooks against the real server: on the demo page, and in React's strict mode."""
 
 import os
-import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,13 +13,13 @@ from jobsplatform.kernel import clock
 from jobsplatform.testing.platform import HandPlatform, Worker
 from tasks.models import Job
 from tasks.states import State
+from tests import javascript
 from tests.browser.conftest import Visit
 from tests.browser.rows import make_job
-from tests.pure.docs.pages import ROOT, blocks
+from tests.pure.docs.pages import blocks
 from tests.pure.docs.pages import page as docs_page
 
 pytestmark = pytest.mark.django_db(transaction=True)
-SDK = ROOT / "sdk" / "js"
 FOLDERS = ("docs", "music", "photos")
 
 
@@ -238,16 +236,8 @@ def test_two_pages_that_lose_frames_equal_the_database_after_a_storm_of_progress
 @pytest.fixture(scope="module")
 def probe() -> str:
     """A page's script that uses each hook in strict mode, and notes what it hears."""
-    if not (shutil.which("node") and (SDK / "node_modules").exists()):
-        if os.environ.get("CI") and not shutil.which("node"):
-            pytest.fail("no node on the PATH, and a CI run must have it")
-        install = shutil.which("npm") if os.environ.get("CI") else None
-        if install is None:
-            pytest.skip("needs node, and the packages of sdk/js")
-        subprocess.run([install, "ci", "--ignore-scripts"], cwd=SDK, check=True, timeout=300)
-    command = ["node", "scripts/bundle-probe.mjs"]
-    done = subprocess.run(command, cwd=SDK, capture_output=True, text=True, timeout=120, check=True)
-    return done.stdout
+    javascript.sdk()
+    return javascript.node("scripts/bundle-probe.mjs")
 
 
 @pytest.fixture

@@ -4,49 +4,22 @@ Needs Node; without it these are skipped, but never in a CI run.
 """
 
 import json
-import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests import javascript
+from tests.javascript import PATIENCE_SECONDS, npm
 from tests.pure.docs.pages import ROOT, blocks, page
 
-SDK = ROOT / "sdk" / "js"
 SHIPPED = ROOT / "tasks" / "static" / "tasks" / "sdk"
-PATIENCE_SECONDS = 300
-INSTALLED = SDK / "node_modules" / ".installed-lock"
-
-
-def npm(*arguments: str) -> str:
-    """Runs it in the SDK's folder and returns what it said. Fails the test when it fails."""
-    done = subprocess.run(
-        ["npm", *arguments],
-        check=False,
-        cwd=SDK,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_SECONDS,
-        env={**os.environ, "NO_COLOR": "1", "CI": "true"},
-    )
-    said = done.stdout + done.stderr
-    assert done.returncode == 0, f"npm {' '.join(arguments)}:\n{said}"
-    return said
 
 
 @pytest.fixture(scope="module")
 def sdk() -> Path:
-    """The SDK's folder, with exactly the packages of its lock installed."""
-    if not (shutil.which("node") and shutil.which("npm")):
-        if os.environ.get("CI"):
-            pytest.fail("no node and npm on the PATH, and a CI run must have them")
-        pytest.skip("no node and npm on the PATH")
-    lock = (SDK / "package-lock.json").read_bytes()
-    if not INSTALLED.exists() or INSTALLED.read_bytes() != lock:
-        npm("ci", "--ignore-scripts", "--prefer-offline")
-        INSTALLED.write_bytes(lock)
-    return SDK
+    return javascript.sdk()
 
 
 def test_types_hold_and_what_is_shipped_is_a_fresh_build(sdk: Path) -> None:

@@ -200,6 +200,18 @@ describe("what is not a job", () => {
     expect(heard.events.map((event) => event.name === "app_entity" && event.payload)).toEqual(["7", "8"]);
   });
 
+  it("a run that is on its way does not start again", async () => {
+    const heard = listen(connect());
+    await pass(10);
+    const run = { app_id: "", job_type: "t", job_id: "a", started_at: null, actor: "" };
+    server.tell(TOPIC, { name: "job_run_started", ...run });
+    server.tell(TOPIC, { name: "job_run_started", ...run });
+    server.tell(TOPIC, { name: "job_run_ended", ...run, success: true, reason: "", ended_at: null });
+    server.tell(TOPIC, { name: "job_run_started", ...run });
+    await pass(10);
+    expect(heard.names).toEqual(["job_run_started", "job_run_ended", "job_run_started"]);
+  });
+
   it("a run that waits for its children has not ended, whatever a snapshot leaves out", async () => {
     const heard = listen(connect());
     server.runs(TOPIC, "a", true);

@@ -339,8 +339,9 @@ var Store = class {
         return this.putExternal(event.external);
       case "job_run_started": {
         const { app_id, job_type, job_id, started_at, actor } = event;
+        const fresh = !this.running.has(job_id);
         this.running.set(job_id, { app_id, job_type, job_id, started_at, actor });
-        return true;
+        return fresh;
       }
       case "job_run_ended":
         this.running.delete(event.job_id);
