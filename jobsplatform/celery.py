@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from celery import Celery
+from celery import Celery, _state
 from celery.signals import (
     celeryd_init,
     import_modules,
@@ -172,6 +172,9 @@ def _make() -> Celery:
     made.conf.update(settings_of(config.get()))
     made.conf["CELERY_DB_REUSE_MAX"] = KEEP_CONNECTIONS
     made.autodiscover_tasks()
+    if _state.default_app is None or _state.default_app.main == "default":
+        # Celery has made one for itself when somebody asked for tasks before; threads of a worker would go by that one.
+        made.set_default()
     return install(made)
 
 

@@ -30,6 +30,18 @@ except AttributeError as error:
 """
 
 
+THREADS = """
+import threading
+import celery
+{before}
+from jobsplatform.celery import app
+seen = []
+thread = threading.Thread(target=lambda: seen.append(celery.current_app.main))
+thread.start(); thread.join()
+print(seen[0])
+"""
+
+
 @pytest.fixture
 def theirs() -> Celery:
     return ours.install(Celery("theirs", set_as_current=False, broker="memory://localhost/"))
@@ -39,6 +51,19 @@ def test_nothing_is_read_before_a_worker_starts() -> None:
     ended = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     assert "no attribute 'no_such_name'" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("before", "seen"),
+    [
+        ("celery.current_app.tasks", "jobsplatform"),
+        ("theirs = celery.Celery('theirs')\ntheirs.set_default()", "theirs"),
+    ],
+)
+def test_threads_go_by_the_app_that_there_is(before: str, seen: str) -> None:
+    code = THREADS.format(before=before)
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ended.stdout.strip() == seen, ended.stderr
 
 
 def test_the_steps_and_both_tasks_are_there(theirs: Celery) -> None:
