@@ -61,6 +61,7 @@ class Page:
         origin: str | None = None,
         drops: float = 0.0,
         limit: int = 1000,
+        patience: float = SILENCE_SECONDS,
         seed: int = 0,
         on_event: Callable[[dict[str, Any], float], None] | None = None,
     ) -> None:
@@ -70,6 +71,7 @@ class Page:
         self.picture: dict[str, tuple[int, dict[str, Any]]] = {}
         self.seen = Seen()
         self._drops = drops
+        self._patience = patience
         self._rng = random.Random(seed)
         self._on_event = on_event
         self._task: asyncio.Task[None] | None = None
@@ -98,7 +100,7 @@ class Page:
                     origin=self.origin,  # type: ignore[arg-type]
                     proxy=None,
                     compression=None,
-                    open_timeout=10,
+                    open_timeout=30,
                 ) as socket:
                     self._socket = socket
                     self.seen.connections += 1
@@ -112,7 +114,7 @@ class Page:
 
     async def _listen(self, socket: ClientConnection) -> None:
         while True:
-            async with asyncio.timeout(SILENCE_SECONDS):
+            async with asyncio.timeout(self._patience):
                 text = await socket.recv()
             frame = json.loads(text)
             # Answers to what it asks would be asked for again after a while; a test has no patience for that.

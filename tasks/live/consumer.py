@@ -27,6 +27,11 @@ AWAY = 1013
 """Try again later: the database does not answer."""
 
 
+def _gone(error: Exception) -> bool:
+    """Does it mean that the client has left? The server says so in two ways, one of them by refusing our frame."""
+    return isinstance(error, OSError) or "websocket." in str(error)
+
+
 class LiveConsumer(AsyncWebsocketConsumer):
     """One client. It is let in by its session, when its page is ours, or by a ticket, wherever its page is from."""
 
@@ -41,16 +46,23 @@ class LiveConsumer(AsyncWebsocketConsumer):
         self._hub, self._manners = hub.current(), Manners()
         with self._hub.visited():
             try:
-                credential = await self._credential(door)
-                viewer = None if credential is None else await self._hub.viewer(credential)
-            except DatabaseError:
-                await self._turn_away(AWAY)
-                return
-            if credential is None or viewer is None:
-                self._refused("signed_out", door)
-                await self._turn_away(SIGNED_OUT)
-                return
-            await self._let_in(credential, viewer)
+                await self._come_in(door)
+            except (OSError, RuntimeError) as error:
+                if not _gone(error):
+                    raise
+
+    async def _come_in(self, door: Door) -> None:
+        try:
+            credential = await self._credential(door)
+            viewer = None if credential is None else await self._hub.viewer(credential)
+        except DatabaseError:
+            await self._turn_away(AWAY)
+            return
+        if credential is None or viewer is None:
+            self._refused("signed_out", door)
+            await self._turn_away(SIGNED_OUT)
+            return
+        await self._let_in(credential, viewer)
 
     async def _turn_away(self, code: int) -> None:
         # Accepted first: a browser learns the reason only then.
@@ -78,8 +90,9 @@ class LiveConsumer(AsyncWebsocketConsumer):
     async def _write(self, connection: Connection) -> None:
         try:
             await connection.write()
-        except OSError:
-            pass  # the client is gone; its disconnect is on its way
+        except (OSError, RuntimeError) as error:
+            if not _gone(error):
+                raise
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         connection = self.connection
@@ -120,8 +133,9 @@ class LiveConsumer(AsyncWebsocketConsumer):
     async def _close(self, code: int) -> None:
         try:
             await self.close(code)
-        except OSError:
-            pass  # gone already
+        except (OSError, RuntimeError) as error:
+            if not _gone(error):
+                raise
 
     async def disconnect(self, code: int) -> None:
         if self.connection is not None:
