@@ -12,7 +12,9 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import QuerySet
 
 from jobsplatform.kernel.db import is_postgres
+from jobsplatform.kernel.instants import Unreadable
 from scheduler.models import Schedule, ScheduleState
+from scheduler.readable import told, unreadable_columns
 
 _STATE = ScheduleState._meta.db_table
 _SCHEDULE = Schedule._meta.db_table
@@ -33,9 +35,16 @@ class Standing(NamedTuple):
 
 
 def lock(rows: QuerySet[ScheduleState], *, skip_locked: bool) -> list[Standing]:
-    """The cursors of ``rows``, held until the transaction ends; those in another's hands are waited for or left out."""
+    """The cursors of ``rows``, held until the transaction ends; those in another's hands are waited for or left out.
+
+    Raises ValueError for one that cannot be read: nothing can be planned from it.
+    """
     held = rows.select_for_update(skip_locked=skip_locked).values_list(*Standing._fields)
-    return [Standing(*row) for row in held]
+    found = [Standing(*row) for row in held]
+    for row in found:
+        if type(row.last_planned_at) is Unreadable or type(row.last_fired_at) is Unreadable:
+            raise ValueError(told(unreadable_columns(row._asdict(), Standing._fields)))
+    return found
 
 
 class Move(NamedTuple):
