@@ -231,9 +231,7 @@ def fingerprint(job_type: str, params: Mapping[str, Any]) -> str:
     Values that JSON cannot say count by their usual JSON spelling. Raises ParamsInvalid for mixed keys.
     """
     try:
-        canonical = json.dumps(
-            [job_type, params], sort_keys=True, separators=(",", ":"), default=_spelling, check_circular=True
-        )
+        canonical = _canonical([job_type, params])
     except (TypeError, ValueError, RecursionError) as error:
         raise ParamsInvalid(f"params cannot be written as JSON: {clean_text(error, 200)}.") from None
     return hashlib.sha256(canonical.encode()).hexdigest()
@@ -245,3 +243,6 @@ def _spelling(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     return to_jsonable_python(value, bytes_mode="base64", by_alias=True, fallback=repr)
+
+
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_spelling).encode
