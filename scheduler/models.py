@@ -115,11 +115,15 @@ class Schedule(models.Model):
 
     @classmethod
     def from_db(cls, db: str | None, field_names: Collection[str], values: Collection[Any]) -> Schedule:
-        """A row with an instant that cannot be read is faulty, whether or not somebody has noted that yet."""
         row = super().from_db(db, field_names, values)
-        if broken := unreadable_columns(row.__dict__, _INSTANTS):
-            row.fault = row.__dict__.get("fault") or told(broken)
+        tell_unreadable(row.__dict__)
         return row
+
+
+def tell_unreadable(columns: dict[str, Any]) -> None:
+    """A schedule with an instant that cannot be read is faulty, whether or not somebody has noted that yet."""
+    if broken := unreadable_columns(columns, _INSTANTS):
+        columns["fault"] = columns.get("fault") or told(broken)
 
 
 _INSTANTS = ("created_at", "edited_at", "updated_at", "archived_at", "fault_at")
