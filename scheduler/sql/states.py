@@ -66,7 +66,9 @@ class Move(NamedTuple):
 
 
 _WRITTEN = Move._fields[2:]
-_OWN = ("id", "skips")
+_OWN = ("id", "was", "revision", "skips")
+"""What rows are found by is never bound: a constant would have the database guess how many have it, and read the
+whole table for those."""
 
 
 def move(moves: Sequence[Move]) -> int:
