@@ -85,8 +85,8 @@ def test_a_scheduler_whose_lock_call_fails_fires_nothing_and_the_holder_goes_on(
     holder, other = scheduler("a", shared), scheduler("b", cut)
     for minute in minutes(5):
         jobs.clock.set(minute)
-        holder.step()
         other.step()
+        holder.step()
         jobs.clock.advance(3)
         other.step()
     assert_once_each(minutes(5))
@@ -191,7 +191,7 @@ def test_minutes_without_redis_leave_nothing_in_memory(
     jobs: HandPlatform, work: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A tick each second with broker and locks away: what each one needed is gone when it is over."""
-    create(every=60)
+    create(every=1, misfire="run_once")
     monkeypatch.setattr(app.conf, "broker_url", "redis://127.0.0.1:1/0")  # nobody listens there
     locks = AwayLocks()
     locks.away = True
@@ -206,13 +206,13 @@ def test_minutes_without_redis_leave_nothing_in_memory(
             loop.step()
             jobs.events.clear()
 
-    ticks(60)  # what is kept for good is loaded by now
+    ticks(20)  # what is kept for good is loaded by now
     tracemalloc.start()
     try:
         before, _ = tracemalloc.get_traced_memory()
-        ticks(300)
+        ticks(100)
         after, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert Job.objects.count() >= 5, "slots go on all the while"
-    assert after - before < 2 * 1024 * 1024
+    assert Job.objects.count() > 50, "slots go on all the while"
+    assert after - before < 1024 * 1024
