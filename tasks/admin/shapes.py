@@ -12,6 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from jobsplatform.kernel.durations import short
+from jobsplatform.kernel.instants import WORD, unreadable
 from tasks.models import Job
 from tasks.states import Priority, State
 
@@ -91,7 +92,7 @@ def age(since: datetime | None, now: datetime) -> SafeString:
         '<time class="jp-nowrap" datetime="{}" title="{}">{}</time>',
         since.isoformat(),
         moment,
-        span(now - since),
+        WORD if unreadable(since) else span(now - since),
     )
 
 
