@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from types import TracebackType
 from typing import Self
@@ -59,6 +59,10 @@ class Platform:
             self._forget()
         return result
 
+    def calm_down(self) -> None:
+        """Let the workers go that faults strike: who is left, and what it holds open, is the same each time."""
+        _muster(self.workers, ())
+
     @property
     def steady_pid(self) -> int:
         """The process id of the worker that no fault strikes."""
@@ -81,10 +85,7 @@ class Platform:
     ) -> Result:
         self._say(f"… {fault.name}: {fault.shows}")
         late = [f"after the fault before: {words}" for words in workers.ended()]
-        try:
-            workers.muster(fault.workers)
-        except (AssertionError, TimeoutError) as error:
-            raise CannotRun(f"a worker does not start: {error}") from None
+        _muster(workers, fault.workers)
         result = self._one(
             workers, fault, fault.name if number is None else f"{fault.name}-{number}", late, keep
         )
@@ -122,6 +123,13 @@ class Platform:
         client = self._servers.redis.client()
         client.flushall()
         client.close()
+
+
+def _muster(workers: Fleet, names: Iterable[str]) -> None:
+    try:
+        workers.muster(names)
+    except (AssertionError, TimeoutError) as error:
+        raise CannotRun(f"a worker does not start or end: {error}") from None
 
 
 def fault_named(name: str) -> Fault:

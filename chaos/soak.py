@@ -127,6 +127,7 @@ def soak(servers: Servers, seed: int, minutes: float, soaked: Soak) -> None:
             # In a new order each time: a soak that is long enough meets them all.
             coming = coming or rng.sample(FAULTS, len(FAULTS))
             soaked.results.append(platform.strike(coming.pop().name, len(soaked.results)))
+            platform.calm_down()
             at = time.monotonic() - began
             processes = {STEADY: platform.steady_pid, "web": platform.web.pid}
             samples.take(at, processes, _connections(servers))

@@ -17,7 +17,7 @@ from scheduler import trigger
 from scheduler.backfill_choice import Chooser
 from scheduler.backfill_progress import end, ended, told
 from scheduler.backfill_range import slots_of, timetable_of
-from scheduler.models import Backfill, Schedule
+from scheduler.models import Backfill, Schedule, ScheduleState
 from scheduler.requests import ScheduleTriggerRequest
 from scheduler.states import Status
 from scheduler.timetables.base import Timetable
@@ -109,6 +109,7 @@ def _run(row: Backfill, schedule: Schedule, share: int, now: datetime) -> tuple[
     if free <= 0:
         return 0, False
     _check_runnable(schedule)
+    _hold(row)
     timetable = timetable_of(schedule, row.tenant_id)
     slots = list(islice(slots_of(timetable, row.cursor, row.until), CHUNK))
     chooser = Chooser.of(schedule, row.tenant_id, row.mode, now, own=origin_of(row))
@@ -129,6 +130,16 @@ def _run(row: Backfill, schedule: Schedule, share: int, now: datetime) -> tuple[
         row.cursor = row.until
         return taken, False
     return taken, True
+
+
+def _hold(row: Backfill) -> None:
+    """From here to the commit nobody else decides or runs slots of this schedule and tenant: what is on record stays
+    true until what was chosen by it is on record too. Else two backfills that look at a slot at once both run it."""
+    states = ScheduleState.objects.filter(schedule_id=row.schedule_id, tenant_id=row.tenant_id)
+    if not states.select_for_update().values_list("id", flat=True):
+        # A tenant that it does not plan for (any more) has no state: the schedule stands for it.
+        schedule = Schedule.objects.filter(id=row.schedule_id).select_for_update(no_key=True)
+        list(schedule.values_list("id", flat=True))
 
 
 def _check_runnable(schedule: Schedule) -> None:

@@ -8,9 +8,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Case, Value, When
-from django.db.models.fields import BooleanField
-
 from jobsplatform.kernel import events
 from jobsplatform.kernel.errors import ParamsInvalid, ParamsTooLarge, PlatformError, UnknownName
 from jobsplatform.kernel.instants import text
@@ -18,9 +15,8 @@ from scheduler import after_end, definition, edits, failures, faults, halts, pla
 from scheduler.decisions import Cursor, Decision, Fire, Plan
 from scheduler.models import Schedule, ScheduleState
 from scheduler.policies import Policies
-from scheduler.rules import EDITED_OUTSIDE
 from scheduler.slots import Slot
-from scheduler.sql import log
+from scheduler.sql import log, schedules
 from scheduler.sql.states import Move, Standing, move
 from scheduler.states import Status, TriggerType
 from scheduler.tickets import Hand, Ticket, Verdict
@@ -34,9 +30,6 @@ logger = logging.getLogger("jobsplatform.scheduler")
 
 
 SECOND = timedelta(seconds=1)
-
-UNREAD = ("description", "module", "created_by", "created_at", "updated_at", "applied")
-"""Columns of a schedule that no round asks for."""
 
 
 class Moved(Exception):
@@ -89,6 +82,7 @@ class Batch:
         self.careful = careful
         self.done = Done(checked=len(states))
         self.tenants: TenantStates = {}
+        self._plans: dict[tuple[Timetable, Policies, Cursor], Plan] = {}
 
     def run(self) -> Done:
         """Plan, and write what was planned. Raises Moved, and what the jobs' requests raise."""
@@ -115,10 +109,10 @@ class Batch:
     # -- planning ---------------------------------------------------------------------------------------------------
 
     def _plan(self) -> list[Item]:
-        schedules = self._schedules()
+        found = self._schedules()
         items = []
         for state in self.states:
-            schedule = schedules[state.schedule_id]
+            schedule = found[state.schedule_id]
             items.append(Item(state, schedule, _cursor(state, schedule, self.now)))
         known = halts.read(
             {item.schedule.pk for item in items},
@@ -147,16 +141,10 @@ class Batch:
         return items
 
     def _schedules(self) -> dict[str, Schedule]:
-        ids = sorted({state.schedule_id for state in self.states})
-        rows = Schedule.objects.defer(*UNREAD).annotate(
-            outside=Case(
-                When(EDITED_OUTSIDE, then=Value(True)), default=Value(False), output_field=BooleanField()
-            )
-        )
-        found: dict[str, Any] = rows.in_bulk(ids)
+        found = schedules.read({state.schedule_id for state in self.states})
         if edited := sorted(pk for pk, schedule in found.items() if schedule.outside):
             edits.adopt(edited, self.now)
-            found |= rows.in_bulk(edited)
+            found |= schedules.read(edited)
             # The edit may have taken away tenants that were planned for.
             kept = ScheduleState.objects.filter(schedule_id__in=edited).values_list("id", flat=True)
             gone = {state.id for state in self.states if state.schedule_id in edited}.difference(kept)
@@ -182,7 +170,7 @@ class Batch:
         self._look_at_job(item)
         if not after_end.concerns(schedule):
             item.timetable = definition.timetable_of(schedule, tenant_id)
-            item.plan = planning.plan(item.timetable, policies, cursor, self.now)
+            item.plan = self._planned(item.timetable, policies, cursor)
             item.next_due = item.plan.next_due
             return
         since = after_end.base(schedule.pk, tenant_id, cursor.last_planned_at)
@@ -196,6 +184,14 @@ class Batch:
         item.next_due = item.plan.next_due
         if item.plan.fires and item.next_due is not None:
             item.next_due = after_end.look_again(item.timetable, self.now)
+
+    def _planned(self, timetable: Timetable, policies: Policies, cursor: Cursor) -> Plan:
+        """Schedules that are due together mostly have one rule and have come equally far: that is planned once."""
+        key = (timetable, policies, cursor)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = planning.plan(timetable, policies, cursor, self.now)
+        return plan
 
     def _look_at_job(self, item: Item) -> None:
         schedule = item.schedule
@@ -337,10 +333,16 @@ def _cursor(state: Standing, schedule: Schedule, now: datetime) -> Cursor:
     return Cursor(
         last_planned_at=reached,
         last_fired_at=state.last_fired_at,
-        fired=state.fired,
+        # Left out where no rule asks for it, so that those who have come equally far are equal.
+        fired=state.fired if _counts(schedule) else 0,
         episode=state.episode,
         skips=frozenset(_instants(state.skips)),
     )
+
+
+def _counts(schedule: Schedule) -> bool:
+    config: Any = schedule.trigger_config
+    return isinstance(config, dict) and "max_runs" in config
 
 
 def _instants(skips: Any) -> list[datetime]:

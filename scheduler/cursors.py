@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.models import Min
 
+from jobsplatform.kernel.instants import LATEST
 from jobsplatform.kernel.models import Tenant
 from scheduler import definition, faults
 from scheduler.models import Schedule, ScheduleState, ScheduleTriggerLog
@@ -143,7 +144,7 @@ def applied(schedule_ids: Iterable[str]) -> None:
 
 def next_due() -> datetime | None:
     """When somebody has to look again; None when nothing is to come."""
-    due: datetime | None = ScheduleState.objects.filter(next_due_at__isnull=False).aggregate(
-        at=Min("next_due_at")
-    )["at"]
+    # Of what is no instant nobody knows when it comes, so it is waited for by nobody.
+    rows = ScheduleState.objects.filter(next_due_at__isnull=False, next_due_at__lte=LATEST)
+    due: datetime | None = rows.aggregate(at=Min("next_due_at"))["at"]
     return due

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from jobsplatform.kernel import config
+from jobsplatform.kernel.instants import unreadable
 from scheduler import timetables
 from scheduler.errors import ScheduleInvalid
 from scheduler.fields import read_fields, shown
@@ -185,6 +186,8 @@ def policies_of(schedule: Schedule) -> Policies:
         raise TimetableError(
             "TENANTS", "tenants", "", f"expected a list of ids, got {shown(schedule.tenants)}."
         )
+    if unreadable(schedule.edited_at):
+        raise TimetableError("INSTANT", "edited_at", "", "no timestamp that can be read.")
     settings = config.get().scheduler
     max_runs, limit = timetables.limits(schedule.trigger_config)
     try:

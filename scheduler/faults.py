@@ -39,7 +39,8 @@ def note(faults: Mapping[str, str], now: datetime) -> None:
 def heal(schedule_ids: set[str]) -> None:
     """These can be planned again."""
     for schedule_id in sorted(schedule_ids):
-        if Schedule.objects.filter(pk=schedule_id).exclude(fault="").update(fault="", fault_at=None):
+        faulty = Schedule.objects.filter(~Q(fault="") | Q(fault_at__isnull=False), pk=schedule_id)
+        if faulty.update(fault="", fault_at=None):
             events.emit(ScheduleMended(schedule_id))
 
 

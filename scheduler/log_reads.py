@@ -36,6 +36,8 @@ class Entry:
         row, job = self.row, self.job
         if row.planned_at is None or row.status != Status.FIRED:
             return None
+        if instants.unreadable(row.planned_at) or instants.unreadable(row.triggered_at):
+            return None
         if job is None:
             return lateness(row.planned_at, row.triggered_at)
         return lateness(
@@ -115,7 +117,9 @@ def log_page(wanted: LogFilter, *, limit: int = 50, after: str | None = None) ->
 
 
 def _cursor(row: ScheduleTriggerLog) -> str:
-    return f"{instants.text(row.triggered_at)}_{row.id}"
+    # An infinity comes before all that can be read: the next page begins with those.
+    at = instants.LATEST if instants.unreadable(row.triggered_at) else row.triggered_at
+    return f"{instants.text(at)}_{row.id}"
 
 
 def _read_cursor(text: str) -> tuple[datetime, UUID]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Any
+
 from django.db import models
 from django.db.models import F, Q
 
 from jobsplatform.kernel.ids import uuid7
-from scheduler.readable import ReadableJSON
+from scheduler.readable import ReadableInstant, ReadableJSON, told, unreadable_columns
 from scheduler.rules import EDITED_OUTSIDE
 from scheduler.states import (
     Audience,
@@ -68,13 +71,13 @@ class Schedule(models.Model):
         blank=True, default=""
     )  # the rule as last seen by us; else it was edited outside
     fault = models.CharField(max_length=REASON_LENGTH, blank=True, default="")  # why it is parked
-    fault_at = models.DateTimeField(null=True, blank=True)
+    fault_at = ReadableInstant(null=True, blank=True)
     log_days = models.IntegerField(null=True, blank=True)  # None: SCHEDULER__LOG_RETENTION_DAYS
-    created_at = models.DateTimeField()
+    created_at = ReadableInstant()
     created_by = models.CharField(max_length=150, blank=True, default="")
-    edited_at = models.DateTimeField()  # of the rule: slots up to then are of an earlier one
-    updated_at = models.DateTimeField()
-    archived_at = models.DateTimeField(null=True, blank=True)
+    edited_at = ReadableInstant()  # of the rule: slots up to then are of an earlier one
+    updated_at = ReadableInstant()
+    archived_at = ReadableInstant(null=True, blank=True)
 
     class Meta:
         default_permissions = ("view", "add", "change", "delete")
@@ -110,6 +113,29 @@ class Schedule(models.Model):
     def __str__(self) -> str:
         return self.id
 
+    @classmethod
+    def from_db(cls, db: str | None, field_names: Collection[str], values: Collection[Any]) -> Schedule:
+        row = super().from_db(db, field_names, values)
+        tell_unreadable(row.__dict__)
+        return row
+
+
+def tell_unreadable(columns: dict[str, Any]) -> None:
+    """A schedule with an instant that cannot be read is faulty, whether or not somebody has noted that yet."""
+    if broken := unreadable_columns(columns, _INSTANTS):
+        columns["fault"] = columns.get("fault") or told(broken)
+
+
+_INSTANTS = ("created_at", "edited_at", "updated_at", "archived_at", "fault_at")
+STATE_INSTANTS = (
+    "last_planned_at",
+    "last_fired_at",
+    "last_triggered_at",
+    "last_checked_at",
+    "next_due_at",
+    "next_slot_at",
+)
+
 
 class ScheduleState(models.Model):
     """How far the slots of a schedule are decided, for one tenant (empty: for the host). A cursor, never "last run".
@@ -120,14 +146,12 @@ class ScheduleState(models.Model):
     id = models.BigAutoField(primary_key=True)
     schedule = models.ForeignKey(Schedule, on_delete=models.CASCADE, related_name="states", db_index=False)
     tenant_id = models.CharField(max_length=100, blank=True, default="")
-    last_planned_at = models.DateTimeField()  # every slot up to here is decided
-    last_fired_at = models.DateTimeField(
-        null=True, blank=True
-    )  # planned_at of the last slot that fired by itself
-    last_triggered_at = models.DateTimeField(null=True, blank=True)  # when that was
-    last_checked_at = models.DateTimeField(null=True, blank=True)
-    next_due_at = models.DateTimeField(null=True, blank=True)
-    next_slot_at = models.DateTimeField(null=True, blank=True)  # the next slot, for people to read
+    last_planned_at = ReadableInstant()  # every slot up to here is decided
+    last_fired_at = ReadableInstant(null=True, blank=True)  # planned_at of the last slot that fired by itself
+    last_triggered_at = ReadableInstant(null=True, blank=True)  # when that was
+    last_checked_at = ReadableInstant(null=True, blank=True)
+    next_due_at = ReadableInstant(null=True, blank=True)
+    next_slot_at = ReadableInstant(null=True, blank=True)  # the next slot, for people to read
     revision = models.BigIntegerField(default=0)  # of the schedule, that next_due_at was computed from
     fired = models.BigIntegerField(default=0)  # slots fired by itself, for max_runs
     episode = models.IntegerField(default=0)  # slots fired in this catch-up episode
@@ -160,11 +184,11 @@ class ScheduleTriggerLog(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     schedule_id = models.CharField(max_length=NAME_LENGTH)
     tenant_id = models.CharField(max_length=100, blank=True, default="")
-    planned_at = models.DateTimeField(null=True, blank=True)  # None: run now, without a slot
-    planned_until = models.DateTimeField(null=True, blank=True)  # the last slot of a range
+    planned_at = ReadableInstant(null=True, blank=True)  # None: run now, without a slot
+    planned_until = ReadableInstant(null=True, blank=True)  # the last slot of a range
     slot_count = models.BigIntegerField(default=1)
     origin = models.CharField(max_length=ORIGIN_LENGTH)
-    triggered_at = models.DateTimeField()  # when it was decided
+    triggered_at = ReadableInstant()  # when it was decided
     status = models.CharField(max_length=10, choices=_choices(Status))
     reason = models.CharField(max_length=REASON_LENGTH, blank=True, default="")
     task_id = models.UUIDField(null=True, blank=True)
@@ -176,7 +200,7 @@ class ScheduleTriggerLog(models.Model):
     decided_by = models.CharField(max_length=255, blank=True, default="")  # instance or person
     lock_key = models.CharField(max_length=500, blank=True, default="")
     fencing_token = models.BigIntegerField(null=True, blank=True)
-    purge_at = models.DateTimeField(null=True, blank=True)
+    purge_at = ReadableInstant(null=True, blank=True)
 
     class Meta:
         verbose_name = "decision"

@@ -13,7 +13,8 @@ from jobsplatform.kernel.errors import InvalidInput, nearest
 from scheduler import after_end, definition
 from scheduler.errors import ScheduleNotFound
 from scheduler.log_reads import Entry, LogFilter, LogPage, entries, log_page, outcome_of
-from scheduler.models import Backfill, Pause, Schedule, ScheduleState, ScheduleTriggerLog
+from scheduler.models import STATE_INSTANTS, Backfill, Pause, Schedule, ScheduleState, ScheduleTriggerLog
+from scheduler.readable import told, unreadable_columns
 from scheduler.states import Audience, PauseScope, TriggerType
 from scheduler.timetables.base import Timetable
 from scheduler.timetables.errors import TimetableError
@@ -45,6 +46,7 @@ __all__ = [
     "show",
     "skipped",
     "upcoming",
+    "with_faults",
 ]
 
 KNOWN_NAMES = 1000
@@ -244,15 +246,36 @@ def listed(schedules: Sequence[Schedule], now: datetime) -> list[Listed]:
         .order_by()
         .values("schedule_id")
         .annotate(
-            number=Count("id"), slot=Min("next_slot_at"), due=Min("next_due_at"), fired=Max("last_fired_at")
+            number=Count("id"),
+            slot=Min("next_slot_at"),
+            due=Min("next_due_at"),
+            fired=Max("last_fired_at"),
+            last_planned_at=Max("last_planned_at"),
         )
     }
     pauses = pauses_of(ids, (), now)
     last = last_of_each(ids)
+    for schedule in schedules:
+        state = states.get(schedule.id, _NO_STATE)
+        _note_faults(schedule, [{_NAMES.get(name, name): value for name, value in state.items()}])
     return [_listed(s, states.get(s.id, _NO_STATE), pauses.of(s.id), last.get(s.id)) for s in schedules]
 
 
 _NO_STATE: Mapping[str, Any] = {"number": 0, "slot": None, "due": None, "fired": None}
+_NAMES = {"slot": "next_slot_at", "due": "next_due_at", "fired": "last_fired_at"}
+
+
+def _note_faults(schedule: Schedule, states: Iterable[Mapping[str, Any]]) -> None:
+    """Have it shown as faulty when one of its states holds what is no instant, before a planner has come upon it."""
+    if not schedule.fault:
+        broken = [name for state in states for name in unreadable_columns(state, STATE_INSTANTS)]
+        schedule.fault = told(sorted(set(broken))) if broken else ""
+
+
+def with_faults(schedule: Schedule, states: Iterable[ScheduleState | None]) -> Schedule:
+    """The same row, faulty also by what cannot be read of its states. It is for looking: it is not to be stored."""
+    _note_faults(schedule, [state.__dict__ for state in states if state is not None])
+    return schedule
 
 
 def _listed(schedule: Schedule, state: Mapping[str, Any], pause: Pause | None, last: Entry | None) -> Listed:
@@ -306,6 +329,7 @@ def show(
     schedule = find(schedule_id)
     states = list(ScheduleState.objects.filter(schedule_id=schedule_id).order_by("tenant_id")[:STATES_SHOWN])
     own = ScheduleState.objects.filter(schedule_id=schedule_id, tenant_id=tenant_id).first()
+    with_faults(schedule, [*states, own])
     fault, coming = schedule.fault, []
     try:
         coming = next_slots(

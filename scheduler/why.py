@@ -70,7 +70,8 @@ class _Question:
 
     @cached_property
     def schedule(self) -> Schedule | None:
-        return Schedule.objects.filter(id=self.schedule_id).first()
+        found = Schedule.objects.filter(id=self.schedule_id).first()
+        return None if found is None else queries.with_faults(found, [self.state])
 
     @cached_property
     def state(self) -> ScheduleState | None:

@@ -91,7 +91,8 @@ class Reporter(Loop):
         self._changing = threading.Lock()
         self._prepared: object = None
         self._polled_at: float | None = None
-        self._heard_at = time.monotonic()
+        self._unheard_since: float | None = None
+        """When the first round began of those that have had no answer; None between rounds that had one."""
         self._synced_at = time.monotonic()
         self._idle_since = time.monotonic()
         self._asleep = True
@@ -101,8 +102,6 @@ class Reporter(Loop):
     def add(self, state: RunState) -> None:
         """Begin to serve a run."""
         with self._changing:
-            if not self._runs:
-                self._heard_at = time.monotonic()
             self._runs = {**self._runs, state.key: state}
             asleep, self._asleep = self._asleep, False
             self.start()
@@ -122,7 +121,12 @@ class Reporter(Loop):
     def hears_nothing(self) -> bool:
         """Whether the database has not answered for most of a lease. Asked by the runs themselves, because this
         thread may hang in a connection that is dead and does not say so."""
-        return is_postgres() and time.monotonic() - self._heard_at > config.get().tasks.lease_seconds * 2 / 3
+        return is_postgres() and self._silence() > config.get().tasks.lease_seconds * 2 / 3
+
+    def _silence(self) -> float:
+        """Seconds without an answer to a question. A process that was stopped as it was has asked none."""
+        since = self._unheard_since
+        return 0.0 if since is None else time.monotonic() - since
 
     def do(self, write: Callable[[], Any]) -> Any:
         """Let this thread write, and wait. Raises what it raises, and Unreachable after ``PATIENCE_SECONDS``, or a
@@ -157,6 +161,14 @@ class Reporter(Loop):
         return ended
 
     # -- the thread itself -------------------------------------------------------------------------------
+
+    def round(self) -> float:
+        if self._unheard_since is None:
+            self._unheard_since = time.monotonic()
+        failed, pause = self._failures, super().round()
+        if self._failures <= failed:
+            self._unheard_since = None
+        return pause
 
     def step(self) -> bool:
         runs = self.runs()
@@ -194,7 +206,7 @@ class Reporter(Loop):
     def failed(self, error: Exception) -> None:
         self._prepared = None
         # Asked to stop while the lease still holds, so that nobody runs beside the one who takes over.
-        if time.monotonic() - self._heard_at > config.get().tasks.lease_seconds * 2 / 3:
+        if self._silence() > config.get().tasks.lease_seconds * 2 / 3:
             for state in self.runs():
                 state.cut_off = True
 
@@ -257,7 +269,7 @@ class Reporter(Loop):
             state.lost = state.lost or flag is None
             state.flag = flag or CancelReason.NONE
             state.cut_off = state.worker_id in silent or (orphaned and state.watch_parent)
-        self._polled_at = self._heard_at = now
+        self._polled_at = now
 
 
 def _silent_workers(worker_ids: set[UUID]) -> set[UUID]:

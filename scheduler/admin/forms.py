@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
@@ -101,7 +100,7 @@ def read_params(text: str) -> dict[str, Any] | None:
     if not text.strip():
         return None
     try:
-        value = json.loads(text, cls=StoredJSON)
+        value = StoredJSON.decode(text)
     except (ValueError, RecursionError) as error:
         raise forms.ValidationError(
             f'This is no JSON ({error}). Write an object, as {{"format": "pdf"}}.'

@@ -9,6 +9,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from jobsplatform.kernel.errors import PlatformError
+from jobsplatform.kernel.instants import WORD, unreadable
 from scheduler import definition, timetables
 from scheduler.log_reads import Entry
 from scheduler.models import Pause, Schedule, ScheduleTriggerLog
@@ -67,6 +68,8 @@ def in_zone(value: datetime | None, zone: ZoneInfo) -> SafeString:
 
 def distance(value: datetime, now: datetime) -> str:
     """``in 4m``, ``3s ago``."""
+    if unreadable(value):
+        return WORD
     length = abs(value - now)
     told = shapes.span(length) if length >= MINUTE else f"{length // SECOND}s"
     return f"in {told}" if value >= now else f"{told} ago"

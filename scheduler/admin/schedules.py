@@ -7,7 +7,6 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import Case, F, Min, OuterRef, QuerySet, Subquery, Value, When
 from django.db.models.expressions import OrderBy
-from django.db.models.fields import DateTimeField
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 from django.utils.html import format_html
@@ -23,6 +22,7 @@ from scheduler.admin.editing import Editing
 from scheduler.admin.schedule_page import SchedulePage
 from scheduler.admin.verbs import Verbs
 from scheduler.models import Schedule, ScheduleState
+from scheduler.readable import ReadableInstant
 from tasks.admin import shapes
 from tasks.admin.base import RecordAdmin
 from tasks.admin.paging import CappedList
@@ -182,5 +182,5 @@ def next_slot() -> Case:
         When(fault_at__isnull=False, then=Value(None)),
         When(archived_at__isnull=False, then=Value(None)),
         default=Subquery(first),
-        output_field=DateTimeField(),
+        output_field=ReadableInstant(),
     )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from functools import cache
+from functools import lru_cache
 
 from django.db import DEFAULT_DB_ALIAS, connections
 
 from jobsplatform.kernel.db import is_postgres
 from scheduler.models import ScheduleTriggerLog
 from scheduler.slots import Slot
+from scheduler.sql.document import document, source
 from scheduler.states import ORIGIN_AUTO
 
 _BATCH = 500
@@ -22,6 +23,7 @@ Place = tuple[str, str]
 Known = tuple[datetime, datetime, str]
 """A decision that stands: from, until, status."""
 
+_OWN = ("id", "schedule_id")
 _encode = json.JSONEncoder(default=str).encode
 
 
@@ -34,20 +36,18 @@ def insert(slots: Sequence[Slot]) -> None:
             [ScheduleTriggerLog(**slot._asdict()) for slot in slots], batch_size=_BATCH
         )
         return
-    # As one JSON document the values need no quoting of each.
-    document = _encode([slot._asdict() for slot in slots])
+    names, bound = document(slots, _OWN)
     with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
-        cursor.execute(_insert(), [document])
+        cursor.execute(_insert(names), bound)
 
 
-@cache
-def _insert() -> str:
-    fields = {f.attname: f for f in ScheduleTriggerLog._meta.concrete_fields}
+@lru_cache(maxsize=64)
+def _insert(names: tuple[str, ...]) -> str:
     connection = connections[DEFAULT_DB_ALIAS]
-    names = ", ".join(fields[name].column for name in Slot._fields)
-    typed = ", ".join(f"{fields[name].column} {fields[name].db_type(connection)}" for name in Slot._fields)
-    table = ScheduleTriggerLog._meta.db_table
-    return f"INSERT INTO {table} ({names}) SELECT {names} FROM json_to_recordset(%s::json) AS v({typed})"
+    types = {f.attname: f.db_type(connection) for f in ScheduleTriggerLog._meta.concrete_fields}
+    rows, value = source(names, types)
+    values = ", ".join(map(value, Slot._fields))
+    return f"INSERT INTO {ScheduleTriggerLog._meta.db_table} ({', '.join(Slot._fields)}) SELECT {values} FROM {rows}"
 
 
 def ahead(cursors: Iterable[tuple[str, str, datetime]]) -> dict[Place, list[Known]]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import QuerySet
 
 from jobsplatform.kernel.db import is_postgres
+from jobsplatform.kernel.instants import Unreadable
 from scheduler.models import Schedule, ScheduleState
+from scheduler.readable import told, unreadable_columns
+from scheduler.sql.document import document, source
 
 _STATE = ScheduleState._meta.db_table
 _SCHEDULE = Schedule._meta.db_table
@@ -33,9 +35,16 @@ class Standing(NamedTuple):
 
 
 def lock(rows: QuerySet[ScheduleState], *, skip_locked: bool) -> list[Standing]:
-    """The cursors of ``rows``, held until the transaction ends; those in another's hands are waited for or left out."""
+    """The cursors of ``rows``, held until the transaction ends; those in another's hands are waited for or left out.
+
+    Raises ValueError for one that cannot be read: nothing can be planned from it.
+    """
     held = rows.select_for_update(skip_locked=skip_locked).values_list(*Standing._fields)
-    return [Standing(*row) for row in held]
+    found = [Standing(*row) for row in held]
+    for row in found:
+        if type(row.last_planned_at) is Unreadable or type(row.last_fired_at) is Unreadable:
+            raise ValueError(told(unreadable_columns(row._asdict(), Standing._fields)))
+    return found
 
 
 class Move(NamedTuple):
@@ -57,7 +66,9 @@ class Move(NamedTuple):
 
 
 _WRITTEN = Move._fields[2:]
-_encode = json.JSONEncoder(default=str).encode
+_OWN = ("id", "was", "revision", "skips")
+"""What rows are found by is never bound: a constant would have the database guess how many have it, and read the
+whole table for those."""
 
 
 def move(moves: Sequence[Move]) -> int:
@@ -66,23 +77,24 @@ def move(moves: Sequence[Move]) -> int:
         return 0
     with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
         if is_postgres():
-            cursor.execute(_all(), [_encode([each._asdict() for each in moves])])
+            names, bound = document(moves, _OWN)
+            cursor.execute(_all(names), bound)
         else:
             cursor.executemany(_one(), [_values(each) for each in moves])
         return int(cursor.rowcount)
 
 
-@cache
-def _all() -> str:
+@lru_cache(maxsize=64)
+def _all(names: tuple[str, ...]) -> str:
     connection = connections[DEFAULT_DB_ALIAS]
     types = {f.attname: f.db_type(connection) for f in ScheduleState._meta.concrete_fields}
     types |= {"id": "bigint", "was": types["last_planned_at"]}
-    typed = ", ".join(f"{name} {types[name]}" for name in Move._fields)
-    given = ", ".join(f"{name} = {_value(name, f'v.{name}', 's.')}" for name in _WRITTEN)
+    rows, value = source(names, types)
+    given = ", ".join(f"{name} = {_value(name, value(name), 's.')}" for name in _WRITTEN)
     return f"""
-        UPDATE {_STATE} AS s SET {given}
-        FROM json_to_recordset(%s::json) AS v({typed}), {_SCHEDULE} AS d
-        WHERE s.id = v.id AND s.last_planned_at = v.was AND d.id = s.schedule_id AND d.revision = v.revision"""
+        UPDATE {_STATE} AS s SET {given} FROM {rows}, {_SCHEDULE} AS d
+        WHERE s.id = v.id AND s.last_planned_at = {value("was")}
+            AND d.id = s.schedule_id AND d.revision = {value("revision")}"""
 
 
 @cache

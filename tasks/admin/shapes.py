@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 
 from jobsplatform.kernel import clock
 from jobsplatform.kernel.durations import short
+from jobsplatform.kernel.instants import WORD, unreadable
 from tasks.models import Job
 from tasks.states import Priority, State
 
@@ -108,7 +109,7 @@ def age(since: datetime | None, now: datetime) -> SafeString:
         '<time class="jp-nowrap" data-jp-age datetime="{}" title="{}">{}</time>',
         since.isoformat(),
         moment,
-        span(now - since),
+        WORD if unreadable(since) else span(now - since),
     )
 
 

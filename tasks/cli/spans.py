@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from jobsplatform.kernel.durations import short
+from jobsplatform.kernel.instants import WORD, unreadable
 
 
 def length(seconds: float) -> str:
@@ -16,6 +17,8 @@ def age(then: datetime | None, now: datetime) -> str:
     """How long ago ``then`` was; empty for None; ``in 5m00s`` for what is to come."""
     if then is None:
         return ""
+    if unreadable(then):
+        return WORD
     seconds = (now - then).total_seconds()
     return f"in {length(-seconds)}" if seconds < -0.5 else length(seconds)
 

@@ -24,7 +24,7 @@ from tasks.sql.values import time_out, uuid_in, uuid_out
 if TYPE_CHECKING:
     from tasks.sql.writes import Completed
 
-_decode = StoredJSON().decode
+_decode = StoredJSON.decode
 
 _READERS: dict[type, Callable[[Any], Any]] = {
     UUIDField: uuid_out,

@@ -64,7 +64,7 @@ _SET_STARTED = f"""
 
 
 # PostgreSQL writes no space around a stored value, so what looks for some is left out.
-_scan: Any = StoredJSON().scan_once  # type: ignore[attr-defined]
+_scan: Any = StoredJSON.scan_once
 _JSON = {f.attname for f in Job._meta.concrete_fields if isinstance(f, JSONField)}
 
 

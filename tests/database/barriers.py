@@ -32,15 +32,15 @@ class Gate:
 
     def wait_until_blocked(self, by: str) -> None:
         """Until another session waits for a lock that this one holds (PostgreSQL)."""
+        wait_until(self.blocks_another, timeout=PATIENCE, every=0.01)
 
-        def blocked() -> bool:
-            with connection.cursor() as cursor:
-                cursor.execute(
-                    "SELECT pg_stat_clear_snapshot()"
-                )  # else a transaction sees who was there at first
-                cursor.execute(
-                    "SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))"
-                )
-                return cursor.fetchone()[0] > 0
-
-        wait_until(blocked, timeout=PATIENCE, every=0.01)
+    @staticmethod
+    def blocks_another() -> bool:
+        """Whether another session waits for a lock that this one holds (PostgreSQL)."""
+        with connection.cursor() as cursor:
+            # Else a transaction sees who was there at first.
+            cursor.execute("SELECT pg_stat_clear_snapshot()")
+            cursor.execute(
+                "SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))"
+            )
+            return bool(cursor.fetchone()[0] > 0)

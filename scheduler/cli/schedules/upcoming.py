@@ -45,6 +45,7 @@ def act(command: PlatformCommand, options: dict[str, Any]) -> None:
     if options["n"] > queries.MOST_SLOTS:
         raise InvalidInput(f"-n: at most {queries.MOST_SLOTS}, got {options['n']}.")
     state = ScheduleState.objects.filter(schedule_id=schedule.id, tenant_id=tenant_id).first()
+    queries.with_faults(schedule, [state])
     slots: list[queries.Slot] = []
     if schedule.archived_at is None:
         skips = state.skips if state is not None else ()

@@ -340,6 +340,26 @@ def test_a_run_cut_off_from_the_database_is_asked_to_stop(monkeypatch: pytest.Mo
         port.close()
 
 
+def unanswered_for(port: ThreadPort, seconds: float) -> None:
+    """The round that the reporter is in began so long ago."""
+    asking = port._reporter
+    wait_until(lambda: asking._unheard_since is not None, 20)
+    assert asking._unheard_since is not None
+    asking._unheard_since -= seconds
+
+
+def test_a_process_that_was_stopped_for_a_while_still_hears(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has asked nothing meanwhile: whether its lease still holds is what its next round finds out."""
+    port = ThreadPort(running_job())
+    wait_until(lambda: port._reporter._unheard_since is None and port._reporter._polled_at, 20)
+    now = reporter.time.monotonic
+    monkeypatch.setattr(reporter.Reporter, "round", lambda self: 60.0)  # its thread has not been woken yet
+    monkeypatch.setattr(reporter.time, "monotonic", lambda: now() + 3600)
+    assert port.cancel_reason() is CancelReason.NONE
+    monkeypatch.undo()
+    port.close()
+
+
 @pytest.mark.postgres
 def test_a_run_is_asked_to_stop_though_its_reporter_hangs_in_a_dead_connection(
     monkeypatch: pytest.MonkeyPatch,
@@ -349,7 +369,7 @@ def test_a_run_is_asked_to_stop_though_its_reporter_hangs_in_a_dead_connection(
     port = ThreadPort(running_job())
     try:
         assert port.cancel_reason() == CancelReason.NONE
-        port._reporter._heard_at -= config.get().tasks.lease_seconds * 0.7
+        unanswered_for(port, config.get().tasks.lease_seconds * 0.7)
         assert port.cancel_reason() == CancelReason.SHUTDOWN
     finally:
         hang.set()
@@ -367,7 +387,7 @@ def test_a_run_that_waits_for_a_write_is_out_before_its_lease_ends(
     job, hang, step = running_job(), threading.Event(), reporter.Reporter.step
     monkeypatch.setattr(reporter.Reporter, "step", lambda self: hang.wait() and step(self))
     port = ThreadPort(job)
-    port._reporter._heard_at -= config.get().tasks.lease_seconds * 0.7
+    unanswered_for(port, config.get().tasks.lease_seconds * 0.7)
     try:
         with pytest.raises(JobCancelled) as raised:
             write(port)

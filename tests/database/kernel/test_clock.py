@@ -60,6 +60,21 @@ def test_it_is_the_databases_time_and_goes_on_between_two_readings(server: Serve
     assert error(ours, server) < 0.001
 
 
+@pytest.mark.parametrize("there", [20.0, 0.0], ids=["asking", "hearing the answer"])
+def test_a_process_that_is_stopped_at_its_first_reading_reads_again(
+    server: Server, monkeypatch: pytest.MonkeyPatch, there: float
+) -> None:
+    execute, stops = Server.execute, iter([(there, 20.0 - there)])
+
+    def stopped(self: Server, statement: str) -> None:
+        self.there, self.back = next(stops, (0.01, 0.01))
+        execute(self, statement)
+
+    monkeypatch.setattr(Server, "execute", stopped)
+    ours = DatabaseClock()
+    assert error(ours, server) < 0.02
+
+
 @pytest.mark.parametrize(("there", "back"), [(1.0, 0.0), (0.0, 1.0)], ids=["slow to ask", "slow to answer"])
 def test_an_answer_over_a_connection_that_stood_still_does_not_put_it_wrong(
     server: Server, there: float, back: float

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from datetime import timedelta
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 
 import pytest
 
 from jobsplatform.kernel import clock
 from jobsplatform.kernel.audit import Actor
+from jobsplatform.kernel.loop import wait_until
 from scheduler import backfill, control, planner
-from scheduler.models import Backfill, ScheduleTriggerLog
+from scheduler.backfill_choice import Choice, Chooser
+from scheduler.models import Backfill, ScheduleState, ScheduleTriggerLog
 from scheduler.spec import ScheduleSpec
 from tasks import registry
 from tasks.handlers import job
 from tasks.models import Job
+from tests.database.barriers import PATIENCE, Gate
 from tests.database.test_races import together
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
@@ -66,6 +69,40 @@ def test_four_steppers_of_three_backfills() -> None:
         assert row.state == "done" and row.submitted == row.done == row.total == len(slots) == 60
         assert set(slots.values()) == {1}
         assert ScheduleTriggerLog.objects.filter(origin=f"backfill:{row.id}").count() == 60
+
+
+@pytest.mark.parametrize("with_state", [True, False], ids=["with a state", "without a state"])
+def test_two_that_want_missing_slots_and_look_at_one_in_the_same_instant(
+    monkeypatch: pytest.MonkeyPatch, with_state: bool
+) -> None:
+    """The first stands between its look and its job; the second has to wait, and finds the slot run."""
+    control.create(ScheduleSpec(id="s", job="race.work", every=60, misfire="skip"), actor=ACTOR)
+    if not with_state:
+        ScheduleState.objects.all().delete()
+    now = clock.now()
+    for _ in range(2):
+        backfill.start("s", now - timedelta(minutes=3), now, actor=ACTOR, concurrency=5)
+    later = clock.now()
+    chose, gate, looks = Chooser.choose, Gate(), []
+
+    def choose(chooser: Chooser, slots: Sequence[datetime]) -> list[Choice]:
+        found = chose(chooser, slots)
+        looks.append(chooser.own)
+        if len(looks) == 1:
+            gate.open("the first has looked")
+            wait_until(lambda: len(looks) > 1 or gate.blocks_another(), timeout=PATIENCE, every=0.01)
+        return found
+
+    monkeypatch.setattr(Chooser, "choose", choose)
+
+    def second() -> int:
+        gate.wait("the first has looked")
+        return backfill.step(later)
+
+    together([lambda: backfill.step(later), second])
+    slots = Counter(Job.objects.values_list("planned_at", flat=True))
+    assert len(slots) == 3 and set(slots.values()) == {1}
+    assert sorted(Backfill.objects.values_list("submitted", "passed_over")) == [(0, 3), (3, 0)]
 
 
 def test_a_planner_and_steppers_of_one_schedule_stand_in_nobodys_way() -> None:
