@@ -75,13 +75,18 @@ def enqueue(
     """Make a job of a task, and tell by ``task_enqueued``."""
     sent = {"args": normalize_json(list(args)), "kwargs": normalize_json(dict(kwargs))}
     now = clock.now()
+    options = dict(getattr(task, "options", {}))
+    if backend.alias != handler.alias:
+        # The type is what the alias of its declaration says; how often a job may run is its own affair.
+        own = TaskHandler(task, backend.alias, backend.options).spec.max_attempts
+        options.setdefault("max_attempts", own)
     request = JobRequest(
         job_type=handler.spec.job_type,
         params={**sent, "backend": backend.alias},
         run_after=task.run_after,
         priority=to_job(task.priority),
         queue=task.queue_name,
-        **getattr(task, "options", {}),
+        **options,
     )
     # Where jobs run in their callers, this one does so after the block: once it is told that it is enqueued.
     with transaction.atomic():

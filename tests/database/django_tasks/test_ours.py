@@ -132,6 +132,14 @@ def test_options_of_a_task_come_before_those_of_its_backend(jobs):
     registry.unregister(f":{path}")
 
 
+def test_another_backend_says_how_often_its_jobs_run(jobs):
+    result = reusable.fail.using(backend="other").enqueue()
+    assert jobs.job(UUID(result.id)).max_attempts == 2
+    once = reusable.fail.using(backend="other", max_attempts=1).enqueue()
+    assert jobs.job(UUID(once.id)).max_attempts == 1
+    assert registry.get("", reusable.fail.module_path).spec.max_attempts == 1
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
