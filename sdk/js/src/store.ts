@@ -40,8 +40,13 @@ export class Store {
   readonly jobs = new Map<string, JobRow>();
   readonly external = new Map<string, ExternalJob>();
   readonly running = new Map<string, RunningJob>();
-  private filled = false;
   private complete = false;
+  private hasSnapshot = false;
+
+  /** It has had a snapshot. */
+  get filled(): boolean {
+    return this.hasSnapshot;
+  }
 
   /** Takes an event in; false when it told nothing new. */
   apply(event: LiveEvent): boolean {
@@ -82,8 +87,8 @@ export class Store {
       this.tellWholeRuns(before, news);
       this.replaceRunning(snapshot.running, news);
     }
-    const first = !this.filled;
-    this.filled = true;
+    const first = !this.hasSnapshot;
+    this.hasSnapshot = true;
     this.complete = complete;
     return first ? [] : news;
   }

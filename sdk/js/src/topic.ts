@@ -92,7 +92,7 @@ export class Topic {
     queueMicrotask(() => {
       if (!this.listeners.has(listener)) return;
       if (this.refused) guarded(() => listener.onError?.(this.refused!));
-      else if (this.synced) guarded(() => listener.onState?.(this.state));
+      else if (this.store.filled) guarded(() => listener.onState?.(this.state));
     });
   }
 

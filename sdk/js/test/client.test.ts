@@ -116,6 +116,19 @@ describe("a topic", () => {
     expect(many.state!.jobs.size).toBe(80);
   });
 
+  it("shows what it knew to those who come while there is no connection, as old", async () => {
+    server.putQuietly(TOPIC, { id: "a" }, 1);
+    const client = connect();
+    listen(client);
+    await pass(10);
+    server.away = true;
+    server.cut();
+    const late = listen(client);
+    await pass(10);
+    expect(late.shown).toEqual({ a: 1 });
+    expect(late.state!.synced).toBe(false);
+  });
+
   it("that is refused says why, and is not asked for again", async () => {
     server.refusals.set("jobs", { code: "FORBIDDEN", message: "not for you" });
     const heard = listen(connect(), "jobs");

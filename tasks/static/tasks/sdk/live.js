@@ -327,8 +327,12 @@ var Store = class {
     this.jobs = /* @__PURE__ */ new Map();
     this.external = /* @__PURE__ */ new Map();
     this.running = /* @__PURE__ */ new Map();
-    this.filled = false;
     this.complete = false;
+    this.hasSnapshot = false;
+  }
+  /** It has had a snapshot. */
+  get filled() {
+    return this.hasSnapshot;
   }
   /** Takes an event in; false when it told nothing new. */
   apply(event) {
@@ -367,8 +371,8 @@ var Store = class {
       this.tellWholeRuns(before, news);
       this.replaceRunning(snapshot.running, news);
     }
-    const first = !this.filled;
-    this.filled = true;
+    const first = !this.hasSnapshot;
+    this.hasSnapshot = true;
     this.complete = complete;
     return first ? [] : news;
   }
@@ -509,7 +513,7 @@ var Topic = class {
     queueMicrotask(() => {
       if (!this.listeners.has(listener)) return;
       if (this.refused) guarded(() => listener.onError?.(this.refused));
-      else if (this.synced) guarded(() => listener.onState?.(this.state));
+      else if (this.store.filled) guarded(() => listener.onState?.(this.state));
     });
   }
   remove(listener) {
