@@ -34,6 +34,10 @@ SMALL_BYTES = 65_536
 """A body that says it is no larger is read before anybody asks who sends it."""
 
 
+BODY_SECONDS = 60.0
+"""How long a body may take to come."""
+
+
 class Gone(Exception):
     """The client has gone away."""
 
@@ -79,7 +83,11 @@ async def serve(scope: Scope, receive: Receive, send: Send) -> None:
 async def _respond(request: ASGIRequest, receive: Receive) -> HttpResponse:
     name = request.path.removeprefix(ADDRESS)
     try:
-        raw = await _read(request, receive)
+        async with asyncio.timeout(BODY_SECONDS):
+            raw = await _read(request, receive)
+    except TimeoutError:
+        refusal = Refusal("MALFORMED_JSON", f"The body did not come within {BODY_SECONDS:g} s.")
+        return api.answer(refusal.body, refusal.status, refusal.headers)
     except Refusal as refusal:
         return api.answer(refusal.body, refusal.status, refusal.headers)
     request._stream = io.BytesIO(raw)

@@ -157,6 +157,13 @@ def test_a_client_that_goes_away_in_the_middle_is_answered_nothing(video: BusCli
     assert not Job.objects.exists()
 
 
+def test_a_body_that_does_not_come_is_not_waited_for(video: BusClient, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(server, "BODY_SECONDS", 0.05)
+    wire = Wire(video, "jobs.create", length=20)
+    run(wire)
+    assert (wire.status, wire.body["error"]["code"]) == (400, "MALFORMED_JSON")
+
+
 def test_only_calls_go_this_way():
     def taken(**more: Any) -> bool:
         scope = {"type": "http", "method": "POST", "path": "/bus/v1/jobs.create", "root_path": "", **more}
