@@ -32,7 +32,7 @@ from tasks.models import Job  # isort: skip
 from tasks.states import State  # isort: skip
 
 T = TypeVar("T")
-PATIENCE = 60.0
+PATIENCE = 180.0
 BENCH = Actor.system("bench")
 TOPIC = "type::bench.watched"
 ENOUGH = 0.99
@@ -163,7 +163,7 @@ def _wait(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE
     while not condition():
         if time.monotonic() > deadline:
-            raise TimeoutError("not within a minute")
+            raise TimeoutError(f"not within {PATIENCE:g} s")
         time.sleep(0.02)
 
 
