@@ -27,8 +27,8 @@ SCOPES = {
     "jobs:create": "create jobs",
     "jobs:read": "read its jobs, their progress and their events",
     "jobs:cancel": "cancel its jobs",
-    "jobs:run": "run its jobs: fetch them, report progress and endings",
-    "jobs:manage": "act on many jobs at once, register handlers",
+    "jobs:run": "run its jobs: register handlers, fetch jobs, report progress and endings",
+    "jobs:manage": "act on many jobs at once",
     "events:emit": "tell events to users",
     "external:write": "show work that is done elsewhere",
 }

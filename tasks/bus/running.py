@@ -222,8 +222,8 @@ METHODS = (
         quota="creates",
         cost=lambda given: len(given.children),
     ),
-    Method("jobs.register_handler", "jobs:manage", RegisterIn, RegisterOut, register_handler, "Bind a type."),
+    Method("jobs.register_handler", "jobs:run", RegisterIn, RegisterOut, register_handler, "Bind a type."),
     Method(
-        "jobs.unregister_handler", "jobs:manage", UnregisterIn, Nothing, unregister_handler, "Give it up."
+        "jobs.unregister_handler", "jobs:run", UnregisterIn, Nothing, unregister_handler, "Give it up."
     ),
 )

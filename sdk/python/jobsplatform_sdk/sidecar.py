@@ -42,7 +42,7 @@ class Sidecar:
     ``concurrency``: runs at once, each in a thread. ``service``: names this kind of process among those of the app.
     ``wait_seconds``: how long one claim waits for a job. ``grace_seconds``: how long runs may go on after SIGTERM.
     ``keep_seconds``: how long a job that was brought, not claimed, is still waited for when this process has died.
-    ``register``: tell the platform of the handlers at the start (needs the scope ``jobs:manage``).
+    ``register``: tell the platform of the handlers at the start (needs the scope ``jobs:run``, like the rest).
     """
 
     def __init__(
