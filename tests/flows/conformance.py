@@ -27,9 +27,10 @@ from tasks import control
 from tasks.bus import bindings
 from tasks.models import HandlerBinding
 from tests.flows.processes import ROOT, Command, Worker, until
+from tests.services.guard import Guard
 
 ACTOR = Actor("test", "flow")
-PACK_SECONDS = 300
+PACK_SECONDS = 900
 START_SECONDS = 120.0
 """A busy machine starts two processes slowly; how fast is not asked here."""
 
@@ -162,24 +163,33 @@ def run_pack(
             f"--jp-operator={command}",
             f"--jp-transport={transport}",
         ]
-        return subprocess.run(
-            [sys.executable, "-m", "pytest", "-p", "jobsplatform_sdk.conformance.plugin", *chosen]
-            + [
-                "--pyargs",
-                "jobsplatform_sdk.conformance.pack",
-                "-q",
-                "-p",
-                "no:cacheprovider",
-                "-rs",
-                *arguments,
-            ],
+        words = [sys.executable, "-m", "pytest", "-p", "jobsplatform_sdk.conformance.plugin", *chosen]
+        words += [
+            "--pyargs",
+            "jobsplatform_sdk.conformance.pack",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-rs",
+            *arguments,
+        ]
+        pack = subprocess.Popen(
+            words,
             cwd=platform.folder,
             env=platform.environment | _alone(),
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
-            timeout=PACK_SECONDS,
-            check=False,
         )
+        # A killed pytest takes the pack along, and that its sidecars.
+        guard = Guard(pack.pid, platform.folder / "none")
+        try:
+            said, _ = pack.communicate(timeout=PACK_SECONDS)
+        finally:
+            pack.kill()
+            pack.wait()
+            guard.release()
+        return pack.returncode, said
 
 
 def _alone() -> dict[str, str]:

@@ -57,8 +57,8 @@ def platform(
 
 
 def passes(platform: ConformancePlatform, app_id: str, sidecar: str, transport: str, *arguments: str) -> None:
-    ended = run_pack(platform, app_id, sidecar, transport, *arguments)
-    assert ended.returncode == 0, f"{ended.stdout}\n{ended.stderr}\n{platform.output()}"
+    code, said = run_pack(platform, app_id, sidecar, transport, *arguments)
+    assert code == 0, f"{said}\n{platform.output()}"
 
 
 def test_handlers_inside_the_platform(platform: ConformancePlatform) -> None:

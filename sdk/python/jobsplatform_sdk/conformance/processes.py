@@ -9,7 +9,10 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-STOP_SECONDS = 30.0
+STOP_SECONDS = 60.0
+
+_GUARD = 'read -r released && exit 0; kill -KILL -- "-$1" 2>/dev/null'
+"""A shell that ends a sidecar when the pipe from this process is closed, however this process has ended."""
 
 
 @dataclass(slots=True)
@@ -18,6 +21,7 @@ class Process:
 
     popen: subprocess.Popen[bytes]
     log: Path
+    guard: subprocess.Popen[bytes]
     ready: bool = False
 
     @property
@@ -35,11 +39,17 @@ class Process:
         except ProcessLookupError:
             pass
         self.popen.wait()
+        self._release()
 
     def terminate(self) -> int:
         """Ask it to end in good order (SIGTERM); its exit code."""
         self.popen.send_signal(signal.SIGTERM)
-        return self.popen.wait(STOP_SECONDS)
+        code = self.popen.wait(STOP_SECONDS)
+        self._release()
+        return code
+
+    def _release(self) -> None:
+        self.guard.communicate(b"released\n")
 
 
 @dataclass(slots=True)
@@ -70,12 +80,13 @@ class Sidecars:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        self.started.append(Process(popen, log))
+        guard = subprocess.Popen(["/bin/sh", "-c", _GUARD, "guard", str(popen.pid)], stdin=subprocess.PIPE)
+        self.started.append(Process(popen, log, guard))
         return self.started[-1]
 
     def kill_all(self) -> None:
         for process in self.started:
-            if process.running:
+            if process.guard.poll() is None:
                 process.kill()
 
 
