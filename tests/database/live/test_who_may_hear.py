@@ -1,6 +1,7 @@
 """Who is let in, and what each may hear."""
 
 import logging
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from jobsplatform.kernel import audit, clock, tokens
 from jobsplatform.kernel.models import App
 from jobsplatform.testing.factory import make_job
 from tasks import control
+from tasks.live import tickets
 from tasks.models import AppEvent, Job
 from tasks.states import State
 from tests.database.live.site import HOST, Page, Site, admin, person, run
@@ -303,6 +305,17 @@ def test_a_token_needs_the_scope_and_its_app_enabled():
     bearer = app_token("audio")
     App.objects.filter(app_id="audio").update(enabled=False)
     assert ask(Client(), Authorization=bearer).json()["error"]["code"] == "APP_DISABLED"
+
+
+def test_old_tickets_are_worth_nothing_and_go():
+    _, session = person("ann")
+    now = clock.now()
+    old = tickets.for_session(session, "1", (), now - timedelta(seconds=tickets.SECONDS))
+    fresh = tickets.for_session(session, "1", (), now)
+    assert tickets.redeem(old, now) is None
+    assert tickets.prune(now) == 1
+    assert tickets.redeem(fresh, now) is not None
+    assert tickets.redeem(fresh, now) is None
 
 
 @pytest.mark.parametrize(
