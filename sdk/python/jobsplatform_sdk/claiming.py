@@ -82,6 +82,10 @@ class Claims:
                     logger.warning("no jobs can be fetched now: %s; trying on", error)
                 pause = attempts.pause_after(error, clock.monotonic())
                 self._stopping.wait(FREE_SECONDS if pause is None else pause)
+            except Exception:
+                # A fault of ours must not leave a sidecar that lives and does nothing.
+                logger.exception("fetching jobs has failed; it goes on in a second")
+                self._stopping.wait(FREE_SECONDS)
 
     def _claim(self, free: int) -> None:
         call = running.claim(

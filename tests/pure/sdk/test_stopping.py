@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -94,6 +95,40 @@ def test_no_except_exception_swallows_a_cancel(bus: FakeBus, make_sidecar: Make)
 
     begin(bus, make_sidecar(), body)
     assert bus.end_of() == {"kind": "cancelled"}
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_cancel_leaves_an_async_handler_too(bus: FakeBus, make_sidecar: Make, grouped: bool) -> None:
+    async def wait_for_cancel(ctx: JobContext) -> None:
+        while True:
+            ctx.check_cancel()
+            await asyncio.sleep(0.005)
+
+    async def body(ctx: JobContext) -> None:
+        bus.cancels["one"] = "user"
+        if not grouped:
+            await wait_for_cancel(ctx)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(wait_for_cancel(ctx))
+            group.create_task(asyncio.sleep(60))
+
+    begin(bus, make_sidecar(), body)
+    assert bus.end_of() == {"kind": "cancelled"}
+
+
+def test_a_fault_of_its_own_does_not_end_the_fetching_of_jobs(bus: FakeBus, make_sidecar: Make) -> None:
+    sidecar = make_sidecar(concurrency=1)
+    make_run, faults = sidecar.make_run, ["once"]
+
+    def faulty(*args: Any, **kwargs: Any) -> Any:
+        if faults:
+            raise RuntimeError(faults.pop())
+        return make_run(*args, **kwargs)
+
+    sidecar.make_run = faulty  # type: ignore[method-assign]
+    bus.offer("work", job_id="odd")
+    begin(bus, sidecar, lambda ctx: "done")
+    assert bus.end_of()["result"] == "done" and "odd" not in bus.ended
 
 
 @pytest.mark.parametrize("write", ["progress", "checkpoint", "merge", "check_cancel"])
