@@ -51,7 +51,10 @@ class ExternalJobAdmin(RecordAdmin):
 
     @admin.display(description="Progress")
     def far(self, row: ExternalJob) -> SafeString:
-        return shapes.bar(row.progress, 100, "", row.eta_seconds)
+        left = row.eta_seconds
+        if left is not None:
+            left = max(0.0, left - (clock.now() - row.updated_at).total_seconds())
+        return shapes.bar(row.progress, 100, "", left)
 
     @admin.display(description="Last told")
     def told(self, row: ExternalJob) -> SafeString:

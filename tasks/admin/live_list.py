@@ -61,9 +61,7 @@ class LiveList:
         listed = self._listed(request, request.GET.get("list", ""), ids) if jobs else set()
         owners = {job.worker_id for job in jobs if job.worker_id}
         names = dict(Process.objects.filter(pk__in=owners).values_list("pk", "name")) if owners else {}
-        response = JsonResponse({"rows": [_row(job, names, job.id in listed) for job in jobs]})
-        response["Cache-Control"] = "no-store"
-        return response
+        return JsonResponse({"rows": [_row(job, names, job.id in listed) for job in jobs]})
 
     def _listed(self, request: HttpRequest, query: str, ids: set[UUID]) -> set[UUID]:
         rows: QuerySet[Job] = self._filtered(request, query).filter(id__in=ids)  # type: ignore[attr-defined]

@@ -80,6 +80,15 @@ def write(job: Job, **columns: Any) -> None:
     Job.objects.filter(id=job.id).update(**columns, updated_at=clock.now(), revision=F("revision") + 1)
 
 
+def looks_of(page: Page) -> list[str]:
+    """The rows as they are drawn, without their age."""
+    cells = "tr.data-row > :not(.field-age, .action-checkbox)"
+    script = f"""[...document.querySelectorAll("#result_list {cells}")].map((cell) =>
+        [cell.innerText, cell.querySelector("[title]")?.title, cell.querySelector("[class^=jp-badge]")?.className,
+         cell.querySelector("progress")?.value, cell.querySelector("a")?.pathname].join("|"))"""
+    return [str(one) for one in page.evaluate(script)]
+
+
 def page_of(job: Job | UUID) -> str:
     return f"{JOBS}{job.id if isinstance(job, Job) else job}/change/"
 
@@ -135,6 +144,9 @@ def test_rows_come_and_move_in_place(visit: Visit) -> None:
     expect(state(row(page, new))).to_have_text("failed")
     assert page.locator("#result_list img").count() == 0
     expect(page.locator(".jp-count")).to_have_text("2 jobs")
+    live = looks_of(page)
+    page.reload()
+    assert looks_of(page) == live, "drawn by the script as by the server"
 
 
 def test_the_filters_of_the_page_hold(visit: Visit) -> None:

@@ -1,5 +1,6 @@
 """Work done elsewhere and events of apps in the admin: read, and never changed."""
 
+import re
 from typing import Any
 
 import pytest
@@ -42,7 +43,7 @@ def test_external_jobs_are_shown_with_their_progress(job: ExternalJob) -> None:
     for page in pages(logged_in("tasks.view_externaljob"), "externaljob", job.pk):
         text = page.content.decode()
         assert page.status_code == 200 and 'value="40"' in text and "running" in text
-        assert "1m30s left" in text and "<img src=x" not in text
+        assert re.search(r"1m(30|2\d)s left", text) and "<img src=x" not in text
 
 
 @pytest.mark.parametrize(("term", "found"), [("film-1", 1), ("u7", 1), ("film", 0), ("", 1)])
