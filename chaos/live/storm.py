@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="./dev soak live",
-        description="Jobs that each report 20 times a second, 98 pages on two web processes, two with a tenth of "
+        description="Jobs that each report 20 times a second, 100 pages on two web processes, two with a tenth of "
         "their frames lost and one that never reads, while Redis, a web process and a worker are struck: after each "
         "every page shows what the rows say.",
     )
