@@ -223,7 +223,5 @@ METHODS = (
         cost=lambda given: len(given.children),
     ),
     Method("jobs.register_handler", "jobs:run", RegisterIn, RegisterOut, register_handler, "Bind a type."),
-    Method(
-        "jobs.unregister_handler", "jobs:run", UnregisterIn, Nothing, unregister_handler, "Give it up."
-    ),
+    Method("jobs.unregister_handler", "jobs:run", UnregisterIn, Nothing, unregister_handler, "Give it up."),
 )
