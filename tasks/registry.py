@@ -86,7 +86,8 @@ def _set(declared: dict[str, JobHandler], bound: Mapping[str, JobHandler]) -> No
 
 def _known(key: str) -> JobHandler | None:
     handler = _handlers.get(key)
-    if _look is not None and (handler is None or key in _bound):
+    # What sidecars bind has an app.
+    if _look is not None and not key.startswith(":") and (handler is None or key in _bound):
         _look(handler is None)
         handler = _handlers.get(key)
     return handler
