@@ -316,3 +316,10 @@ def test_pages_that_move_fit_their_window_and_no_column_moves(visit: Visit) -> N
     write(job, state=State.COMPLETED, finished_at=clock.now(), worker_id=None)
     expect(state(row(page, job))).to_have_text("completed")
     assert page.evaluate(places) == before
+
+
+def test_a_job_that_is_removed_is_told_on_its_page(visit: Visit) -> None:
+    job = make_job(State.FAILED)
+    page = opened(visit, page_of(job))
+    Job.objects.filter(id=job.id).delete()
+    expect(page.locator(".jp-gone")).to_contain_text("not there any more", timeout=15_000)

@@ -4,7 +4,7 @@ document.addEventListener("submit", (event) => {
     // Sent twice by a double click, it is sent once.
     if (event.target.dataset.jpSent !== undefined || (question && !window.confirm(question))) {
         event.preventDefault();
-    } else if (event.target.method === "post" && event.target.target !== "_blank") {
+    } else if (event.target.getAttribute("method")?.toLowerCase() === "post") {
         event.target.dataset.jpSent = "";
     }
 });

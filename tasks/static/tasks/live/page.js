@@ -88,12 +88,21 @@ async function fetched(part, leaving) {
     // Of a list, the table alone is put anew; around it are tools that somebody may be using.
     const name = part.dataset.jpPart ?? part.id;
     const answer = await fetch(location.href, { headers: { [BODY]: name }, credentials: "same-origin", redirect: "manual" });
-    if (answer.type === "opaqueredirect" || answer.status === 404) {
-        part.dataset.jpGone = "";
-        return;
-    }
-    if (!answer.ok) return;
+    // Sent away: by the login, or because what the page shows is there no more.
+    const gone = answer.type === "opaqueredirect" || [403, 404].includes(answer.status);
+    if (gone || part.querySelector(":scope > .jp-gone")) tellGone(part, gone);
+    if (gone || !answer.ok) return;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById(name);
     const shown = document.getElementById(name);
     if (fresh && shown && !leaving()) morph(shown, fresh);
+}
+
+function tellGone(part, gone) {
+    part.querySelector(":scope > .jp-gone")?.remove();
+    if (!gone) return;
+    const note = document.createElement("p");
+    note.className = "jp-gone";
+    note.setAttribute("role", "status");
+    note.textContent = "What this page shows is not there any more, or you have been signed out: load it again.";
+    part.prepend(note);
 }
