@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
@@ -17,7 +16,7 @@ from jobsplatform.kernel.models import Process
 from scheduler import queries as schedules
 from scheduler.admin import looks
 from scheduler.admin.addresses import schedule_link
-from tasks.admin import shapes
+from tasks.admin import live, shapes
 from tasks.admin.base import frame
 from tasks.models import Suspension
 
@@ -47,7 +46,7 @@ def parts(user: Any, now: datetime) -> dict[str, Any]:
             shown |= part(now)
     if "running" in shown:
         # Whoever sees jobs hears of them; the rest of the page is looked at anew every few seconds.
-        shown["topics"] = json.dumps(["jobs", "system"])
+        shown["topics"] = live.topics("jobs", "system")
     shown["nothing"] = not any(name in shown for name in ("running", "workers", "suspensions", "slots"))
     return shown
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
@@ -21,7 +20,7 @@ from scheduler.models import Backfill, Pause, Schedule, ScheduleState
 from scheduler.states import Audience, PauseScope, TriggerType
 from scheduler.timetables.errors import TimetableError
 from tasks import registry
-from tasks.admin import shapes
+from tasks.admin import live, shapes
 from tasks.admin.job_page import Button
 
 SLOTS = 10
@@ -47,7 +46,7 @@ class SchedulePage:
         may_see = request.user.has_perm("tasks.view_payload")
         return {
             "title": record.id,
-            "topics": json.dumps([f"schedule:{record.id}"]),
+            "topics": live.topics(f"schedule:{record.id}"),
             "now": now.isoformat(),
             "badge": looks.state_badge("faulty" if shown.fault and word == "active" else word),
             "sentence": looks.sentence(record),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,7 @@ from jobsplatform.kernel import clock
 from jobsplatform.kernel.errors import PlatformError
 from jobsplatform.kernel.models import Process
 from tasks import control, output, queries, why
-from tasks.admin import shapes
+from tasks.admin import live, shapes
 from tasks.admin.base import actor_of, refuse, verb
 from tasks.live import topics
 from tasks.models import Job, JobAttempt
@@ -53,7 +52,7 @@ class JobPage:
             "name": shapes.name_of(job),
             "badge": shapes.state_badge(job.state, job.hold),
             "bar": shapes.bar(*_progress(shape["progress"])) if _has_progress(shape) else "",
-            "topics": json.dumps([topics.of_job(job.id)]),
+            "topics": live.topics(topics.of_job(job.id)),
             "now": now.isoformat(),
             "question": "What is it doing?" if job.state in IN_FLIGHT else "Why is it not running?",
             "why": "" if job.state in FINAL else why.why_not_running(job, now),

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from jobsplatform.kernel import clock
 from jobsplatform.kernel.models import Process
-from tasks.admin import shapes
+from tasks.admin import live, shapes
 from tasks.live import facts, reads
 from tasks.models import Job
 
@@ -34,7 +34,7 @@ class LiveList:
     ) -> HttpResponse:
         response: Any = super().changelist_view(request, extra_context)  # type: ignore[misc]
         shown = getattr(response, "context_data", None)
-        if shown is not None and "cl" in shown:
+        if shown is not None and "cl" in shown and live.served():
             shown["live"] = self._live(request, shown["cl"])
         return response
 

@@ -103,3 +103,19 @@ def test_it_needs_the_permission_of_the_list_and_takes_no_post(viewer: Client) -
         assert client.get(reverse(ROWS), {"ids": str(job.id)}).status_code == 403
     assert viewer.post(reverse(ROWS), {"ids": str(job.id)}).status_code == 403
     assert Client().get(reverse(ROWS)).status_code == 302
+
+
+def test_where_there_is_no_live_feed_the_pages_are_as_they_were(
+    viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = make_job()
+    addresses = [
+        reverse("admin:tasks_job_changelist"),
+        reverse("admin:tasks_job_change", args=[job.id]),
+        reverse("admin:index"),
+    ]
+    assert all(b"jp-sign" in viewer.get(address).content for address in addresses)
+    monkeypatch.setattr("tasks.admin.live.POLL", "/elsewhere")
+    for address in addresses:
+        page = viewer.get(address).content
+        assert b"jp-sign" not in page and b"tasks/live/list.js" not in page, address
