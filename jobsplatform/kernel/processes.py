@@ -57,12 +57,15 @@ def register(
     )
 
 
-def beat(process_id: UUID, now: datetime, **changes: Any) -> bool:
+def beat(process_id: UUID, now: datetime, *, of_app: str | None = None, **changes: Any) -> bool:
     """Say "alive", with changed columns if any. False: declared lost or stopped; a new incarnation is due.
 
-    A heartbeat never goes back in time, so that a late one cannot make its process look silent.
+    A heartbeat never goes back in time, so that a late one cannot make its process look silent. ``of_app``: only if
+    it is a sidecar of this app; False when it is anything else.
     """
     alive = Process.objects.filter(pk=process_id, stopped_at=None, lost_at=None)
+    if of_app is not None:
+        alive = alive.filter(role=Process.Role.SIDECAR, app_id=of_app)
     if alive.filter(heartbeat_at__lte=now).update(heartbeat_at=now, **changes):
         return True
     return bool(alive.update(**changes)) if changes else alive.exists()

@@ -167,9 +167,10 @@ def expires_at(now: datetime) -> datetime:
     return now + timedelta(seconds=config.get().tasks.lease_seconds)
 
 
-def heard_of(process_id: UUID, now: datetime) -> bool:
-    """A word of its run is a heartbeat of the sidecar. False: it was taken for dead."""
-    return processes.beat(process_id, now)
+def heard_of(app_id: str, process_id: UUID, now: datetime) -> bool:
+    """A word of its run is a heartbeat of the app's sidecar, and of nobody else that may hold the run: a process of
+    the platform speaks for itself. False: it is no such sidecar, or was taken for dead."""
+    return processes.beat(process_id, now, of_app=app_id)
 
 
 # -- its heartbeat -----------------------------------------------------------------------------------
@@ -186,7 +187,7 @@ def heartbeat(
     process = arrive(sidecar, now)
     held = remote.held(sidecar.app_id, running)
     for other in {job.worker_id for job in held.values() if job.worker_id not in (None, process.pk)}:
-        processes.beat(other, now)
+        heard_of(sidecar.app_id, other, now)
     if stopping and not running:
         remote.hand_back_all(process.pk, "its sidecar stopped", now)
         processes.stop(process.pk, now)

@@ -152,8 +152,8 @@ def update_status(call: Call, given: UpdateStatusIn) -> dict[str, Any]:
     job = remote.find(call.app_id, given.id, given.lease, "finish")
     after = remote.end(call.app_id, given.id, given.lease, ending_of(given.ending, job), now)
     if job.worker_id is not None:
-        runner.heard_of(job.worker_id, now)
-    return {"state": after.state, **_lease(after, now)}
+        runner.heard_of(call.app_id, job.worker_id, now)
+    return {"state": after.state, **_lease(call, after, now)}
 
 
 @_refusals
@@ -161,14 +161,15 @@ def update_progress(call: Call, given: UpdateProgressIn) -> dict[str, Any]:
     """How far a run is."""
     now = clock.now()
     how = remote.progress(call.app_id, given.id, given.lease, given.done, given.total, given.label, now)
-    return _lease(how, now)
+    return _lease(call, how, now)
 
 
 @_refusals
 def checkpoint(call: Call, given: CheckpointIn) -> dict[str, Any]:
     """Where the next run would go on."""
     now = clock.now()
-    return _lease(remote.checkpoint(call.app_id, given.id, given.lease, given.cursor, now), now)
+    how = remote.checkpoint(call.app_id, given.id, given.lease, given.cursor, now)
+    return _lease(call, how, now)
 
 
 @_refusals
@@ -176,7 +177,7 @@ def merge_data(call: Call, given: MergeDataIn) -> dict[str, Any]:
     """Values over the job's data."""
     now = clock.now()
     whole, how = remote.merge(call.app_id, given.id, given.lease, given.data, now)
-    return {"data": whole, **_lease(how, now)}
+    return {"data": whole, **_lease(call, how, now)}
 
 
 @_refusals
@@ -195,12 +196,12 @@ def batch_children(call: Call, given: BatchChildrenIn) -> dict[str, Any]:
         for wish, key in zip(requests_of(call, given.children), keys, strict=True)
     ]
     ids, how = remote.spawn(call.app_id, given.id, given.lease, wishes, given.ignore_failures, now)
-    return {"ids": [str(job_id) for job_id in ids], **_lease(how, now)}
+    return {"ids": [str(job_id) for job_id in ids], **_lease(call, how, now)}
 
 
-def _lease(how: Standing, now: datetime) -> dict[str, Any]:
+def _lease(call: Call, how: Standing, now: datetime) -> dict[str, Any]:
     if how.worker_id is not None:
-        runner.heard_of(how.worker_id, now)
+        runner.heard_of(call.app_id, how.worker_id, now)
     expires = runner.expires_at(now) if how.worker_id is not None else how.expires_at
     return {"cancel": how.cancel or None, "lease_expires_at": iso(expires)}
 

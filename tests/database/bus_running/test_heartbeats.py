@@ -126,6 +126,27 @@ def test_every_word_of_a_run_is_a_heartbeat(side: Side, jobs: HandPlatform):
     assert row(side).heartbeat_at == clock.now()
 
 
+@pytest.mark.parametrize(("role", "app_id"), [("worker", ""), ("sidecar", ""), ("sidecar", "music")])
+@pytest.mark.parametrize("word", ["beat", "progress", "end"])
+def test_no_word_of_a_run_keeps_a_process_alive_that_is_no_sidecar_of_the_app(
+    side: Side, jobs: HandPlatform, role: str, app_id: str, word: str
+):
+    run = side.run()
+    holder = processes.register(role, name="dead", now=clock.now(), concurrency=2)
+    Process.objects.filter(pk=holder.pk).update(app_id=app_id)
+    Job.objects.filter(id=run["id"]).update(worker_id=holder.pk)
+    jobs.advance(lease() + 1)
+    if word == "beat":
+        assert side.beat(run)["runs"][0]["held"]
+    elif word == "progress":
+        side.client.ok("jobs.update_progress", {**run, "done": 1})
+    else:
+        side.end(run, "completed")
+    holder.refresh_from_db()
+    assert holder.heartbeat_at == holder.started_at
+    assert holder in processes.silent(clock.now(), lease())
+
+
 def test_runs_past_limit_or_grace_end_and_their_late_words_are_refused(side: Side, jobs: HandPlatform):
     side.bind("limited", timeout=30.0, max_attempts=1)
     side.create("limited")
