@@ -92,6 +92,7 @@ def _spec(job_type: str, options: Mapping[str, Any]) -> JobSpec:
         confirm=str(given["confirm"]),
         crash_budget=given["crash_budget"],
         packable=bool(given.get("packable", True)),
+        own_queue=bool(given.get("own_queue", False)),
     )
 
 

@@ -37,6 +37,7 @@ from tasks.requests import (
     read_priority,
     text,
 )
+from tasks.spec import JobSpec
 from tasks.states import DECIDED, Hold, Role
 
 KeyOf = Callable[[Mapping[str, Any]], str]
@@ -158,7 +159,7 @@ def _common(request: JobRequest, now: datetime, tenants: TenantStates) -> Common
         app_id=spec.app_id,
         job_type=spec.job_type,
         handler_key=spec.key,
-        queue=text(request.queue, "queue", 100) if request.queue else spec.queue,
+        queue=_queue(request, spec),
         priority=read_priority(request.priority, spec.priority),
         hold=hold,
         reason="tenant suspended" if hold is Hold.TENANT else "",
@@ -204,6 +205,16 @@ def _common(request: JobRequest, now: datetime, tenants: TenantStates) -> Common
         max_bytes=settings.params_max_bytes,
         data=_data(request.data, settings.result_max_bytes),
     )
+
+
+def _queue(request: JobRequest, spec: JobSpec) -> str:
+    queue = text(request.queue, "queue", 100) if request.queue else spec.queue
+    if spec.own_queue and queue != spec.queue:
+        raise InvalidInput(
+            f"queue: jobs of {registry.shown(spec.key)!r} wait in {spec.queue!r} alone, where its sidecars look; "
+            f"leave it out, got {queue!r}."
+        )
+    return queue
 
 
 def _data(given: Mapping[str, Any] | None, max_bytes: int) -> Mapping[str, Any]:

@@ -57,6 +57,8 @@ class JobSpec:
     crash_budget: int | None = None
     packable: bool = True
     """Short jobs of the type may share a message; False when others have a say in each of its ends."""
+    own_queue: bool = False
+    """Its jobs wait in ``queue`` alone: no other can be asked for."""
 
     @property
     def key(self) -> str:

@@ -24,7 +24,8 @@ _LONGEST_APP = 96
 
 
 def queue_of_app(app_id: str) -> str:
-    """The queue of an app's bound types that name no other. A long id is cut, and told apart by its hash."""
+    """The one queue of an app's bound types: elsewhere its sidecars would count as slots of workers, or of another app.
+    A long id is cut, and told apart by its hash."""
     if len(app_id) <= _LONGEST_APP:
         return f"{QUEUE_PREFIX}{app_id}"
     return f"{QUEUE_PREFIX}{app_id[: _LONGEST_APP - 17]}-{hashlib.sha256(app_id.encode()).hexdigest()[:16]}"
@@ -97,13 +98,14 @@ def proxy_of(row: HandlerBinding) -> BusProxyHandler:
 def _spec(app_id: str, job_type: str, given: Mapping[str, Any], schema: Schema) -> JobSpec:
     own = queue_of_app(app_id)
     try:
-        spec = declared(job_type, {"queue": own, **given, "app_id": app_id, "packable": False}, "spec")
+        fixed = {"app_id": app_id, "packable": False, "own_queue": True}
+        spec = declared(job_type, {"queue": own, **given, **fixed}, "spec")
         check_rule(spec.dedupe_key, schema, "spec")
         check_rule(spec.concurrency_key, schema, "spec")
     except ConfigError as error:
         raise InvalidInput(error.message) from None
     if spec.priority >= Priority.URGENT:
         raise InvalidInput(f"spec: priority {int(Priority.URGENT)} and above are the platform's own.")
-    if spec.queue.startswith(QUEUE_PREFIX) and spec.queue != own and not spec.queue.startswith(f"{own}."):
-        raise InvalidInput(f"spec: the queue {spec.queue!r} is another app's; say {own!r}, or leave it out.")
+    if spec.queue != own:
+        raise InvalidInput(f"spec: sidecars of this app serve the queue {own!r} alone; leave {spec.queue!r} out.")
     return spec

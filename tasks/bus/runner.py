@@ -77,7 +77,7 @@ def claim(sidecar: Sidecar, appetite: Appetite, now: datetime) -> Claim:
     ``handlers_of`` raises."""
     handlers = handlers_of(sidecar.app_id, appetite.job_types)
     keys = frozenset(handler.spec.key for handler in handlers)
-    queues = tuple(sorted({queue_of_app(sidecar.app_id), *(handler.spec.queue for handler in handlers)}))
+    queues = (queue_of_app(sidecar.app_id),)
     process = arrive(sidecar, now)
     changes = _changes(process, sidecar, queues, appetite.capacity, keys)
     processes.beat(process.pk, now, **changes)

@@ -13,7 +13,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 ATTRIBUTE = "job_options"
 PER_TASK = "tasks"
-FROM_THE_TASK = frozenset({"job_type", "app_id", "queue", "priority", "packable"})
+FROM_THE_TASK = frozenset({"job_type", "app_id", "queue", "priority", "packable", "own_queue"})
 """What the task says itself, or cannot be said of one."""
 
 PER_JOB = (

@@ -6,13 +6,16 @@ from typing import Any
 
 import pytest
 
-from jobsplatform.kernel import clock
+from jobsplatform.kernel import clock, processes
 from jobsplatform.kernel.audit import Actor
+from jobsplatform.kernel.errors import InvalidInput
 from jobsplatform.kernel.models import AuditEvent
 from tasks import registry
 from tasks.bus import bindings
 from tasks.handlers import job
 from tasks.models import HandlerBinding, Job
+from tasks.requests import JobRequest
+from tasks.submit import submit
 from tests.database.bus.client import MakeClient
 from tests.database.bus_running.conftest import Side
 
@@ -80,6 +83,8 @@ def test_a_pattern_that_would_take_for_ever_does_not(side: Side):
     [
         {"priority": 5000},
         {"queue": "bus.music"},
+        {"queue": "bus.video.more"},
+        {"queue": "default"},
         {"timeout": 5.0, "soft_timeout": 9.0},
         {"exclusive": True, "max_concurrency": 3},
         {"concurrency_key": "{nope}", "params_schema": SCHEMA},
@@ -90,6 +95,22 @@ def test_a_pattern_that_would_take_for_ever_does_not(side: Side):
 def test_a_declaration_that_cannot_be_meant_is_refused(side: Side, spec: dict[str, Any]):
     body = {"job_type": "bad", "service": "media", "spec": spec}
     side.client.refused("INVALID", "jobs.register_handler", body)
+
+
+def test_its_own_queue_may_be_named_and_jobs_of_the_type_wait_in_no_other(side: Side):
+    assert side.bind("tagged", queue="bus.video")["queue"] == "bus.video"
+    refused = side.client.refused("INVALID", "jobs.create", {"job_type": "tagged", "queue": "default"})
+    assert "wait in 'bus.video' alone" in refused["message"]
+    with pytest.raises(InvalidInput, match=r"wait in 'bus.video' alone"):
+        submit(JobRequest("tagged", app_id="video", queue="bus.music"))
+    job_id = side.create("tagged", queue="bus.video")
+    assert side.claim("tagged")[0]["job"]["id"] == job_id
+
+
+def test_a_sidecar_adds_no_slots_to_queues_that_are_not_its_apps(side: Side):
+    side.bind("tagged")
+    side.claim("scrape", "tagged", capacity=50)
+    assert [each.queues for each in processes.slots(clock.now(), 60)] == [["bus.video"]]
 
 
 def test_a_second_registration_changes_the_first_and_the_same_changes_nothing(side: Side):

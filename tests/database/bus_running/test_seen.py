@@ -32,7 +32,8 @@ def test_why_a_job_of_a_sidecar_waits(side: Side, jobs: HandPlatform):
     side.claim("other", name="media-1")
     assert reason(job_id).startswith("No live sidecar serves 'video:scrape' (media-1 was heard of")
     side.claim("other", "scrape")
-    elsewhere = side.create(queue="default")
+    elsewhere = side.create()
+    Job.objects.filter(id=elsewhere).update(queue="default")
     assert "serves the queue 'default' (served: bus.video)" in reason(elsewhere)
     waits = side.create()
     assert reason(waits) == "All slots of queue 'bus.video' are full (the lowest priority running is 100)."
