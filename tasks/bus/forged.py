@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from django.core.exceptions import TooManyFieldsSent
 from django.http import HttpRequest
 
 from jobsplatform.kernel import audit, tokens
 from tasks.bus.calls import Call
-from tasks.bus.errors import Refusal
+from tasks.bus.errors import Refusal, invalid
 from tasks.json_values import clean_text, shown
 
 NAMES = frozenset({"app_id", "appId"})
@@ -22,6 +23,9 @@ UNREAD = frozenset({"result", "extra", "cursor", "params_schema"})
 """What a run says of itself. Nobody reads an app's name there: it stays, and is recorded."""
 
 SHOWN = 100
+MOST = 20
+"""So many names of one request are recorded and told; how many there were in all is kept with them."""
+
 ACTION = "bus.app_id_forged"
 
 
@@ -55,18 +59,26 @@ def _named(value: dict[str, Any], path: str, *, refused: bool) -> Iterator[Forge
 
 
 def beside_body(request: HttpRequest) -> Iterator[Forged]:
-    """Names of apps in headers and in the address. Nobody reads them; a proxy may send such, so they are no fault."""
+    """Names of apps in headers and in the address. Nobody reads them; a proxy may send such, so they are no fault.
+
+    Raises Refusal: INVALID, for an address that cannot be read."""
     for name, value in request.META.items():
         if name.startswith("HTTP_") and "APP" in name and name.replace("_", "").endswith("APPID"):
             yield Forged(f"header {name[5:].replace('_', '-').lower()}", value, refused=False)
     if request.META.get("QUERY_STRING"):
-        for name in NAMES & request.GET.keys():
-            yield Forged(f"query {name}", request.GET[name], refused=False)
+        try:
+            fields = request.GET
+        except TooManyFieldsSent:
+            raise invalid(("", "the query string has too many fields; methods read none of it")) from None
+        for name in NAMES & fields.keys():
+            yield Forged(f"query {name}", fields[name], refused=False)
 
 
 def record(call: Call, found: list[Forged]) -> None:
-    """Record each, and refuse the request if one is to be. Raises Refusal: APP_ID_FORBIDDEN."""
-    for each in found:
+    """Record the first of them, and refuse the request if one is to be. Raises Refusal: APP_ID_FORBIDDEN."""
+    told = sorted(found, key=lambda each: not each.refused)[:MOST]
+    total = {"of": len(found)} if len(found) > len(told) else {}
+    for each in told:
         value = each.value if isinstance(each.value, str) else shown(each.value)
         audit.record(
             ACTION,
@@ -77,10 +89,11 @@ def record(call: Call, found: list[Forged]) -> None:
                 "method": clean_text(call.method, SHOWN),
                 "where": clean_text(each.where, SHOWN),
                 "value": clean_text(tokens.masked(value), SHOWN),
+                **total,
             },
             error="refused" if each.refused else "ignored",
         )
-    refused = [each.where for each in found if each.refused]
+    refused = [each.where for each in told if each.refused]
     if refused:
         raise Refusal(
             "APP_ID_FORBIDDEN",

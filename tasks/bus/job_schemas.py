@@ -23,6 +23,7 @@ from tasks.bus.schemas import (
 
 MOST_JOBS = 1000
 MOST_IDS = 200
+MOST_DATA_KEYS = 20
 
 
 class CreateIn(Input):
@@ -86,11 +87,11 @@ class _Filter(Input):
     created_before: Instant | None = None
     finished_after: Instant | None = None
     finished_before: Instant | None = None
-    data: dict[str, Any] | None = None
+    data: Annotated[dict[str, Any], Field(max_length=MOST_DATA_KEYS)] | None = None
 
 
 class Filter(_Filter):
-    """Jobs that match all that is given. ``_after`` is inclusive, ``_before`` exclusive; ``data``: top-level keys."""
+    """Jobs that match all that is given. ``_after`` is inclusive, ``_before`` exclusive; ``data``: up to 20 top-level keys."""
 
     states: Annotated[list[State], Field(min_length=1)] | None = None
 

@@ -69,6 +69,10 @@ def _validator(document: Any) -> Any:
         raise InvalidInput(
             f"spec: params_schema: {size} bytes as JSON, at most {SCHEMA_MAX_BYTES} are stored."
         )
+    try:
+        check_json(document, what="params_schema")
+    except ParamsInvalid as error:
+        raise InvalidInput(f"spec: {error.message}") from None
     if document.get("type", "object") != "object":
         raise InvalidInput('spec: params_schema: params are an object; say "type": "object".')
     try:

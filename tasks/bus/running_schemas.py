@@ -43,6 +43,7 @@ def _runner_id(value: Any) -> Any:
 RunnerId = Annotated[UUID, BeforeValidator(_runner_id), WithJsonSchema({"type": "string", "format": "uuid"})]
 Lease = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=LINE)]
+Sentence = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$")]
 Reason = Annotated[str, StringConstraints(max_length=200, pattern=LINE)]
 Count = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 Positive = Annotated[float, Field(gt=0, le=31_536_000, allow_inf_nan=False)]
@@ -58,7 +59,7 @@ class SpecIn(Input):
     queue: Queue | None = None
     priority: Priority | None = None
     max_attempts: Annotated[int, Field(ge=1, le=1000)] | None = None
-    backoff: Annotated[float, Field(ge=0, le=31_536_000)] | list[Annotated[float, Field(ge=0)]] | None = None
+    backoff: Seconds | Annotated[list[Seconds], Field(min_length=1, max_length=1000)] | None = None
     timeout: Positive | None = None
     soft_timeout: Positive | None = None
     cancel_grace: Positive | None = None
@@ -72,8 +73,8 @@ class SpecIn(Input):
     on_interrupt: Literal["resume", "cancel"] | None = None
     retention: Positive | None = None
     public_params: Annotated[list[Name], Field(max_length=100)] | None = None
-    description: Annotated[str, StringConstraints(max_length=500)] | None = None
-    confirm: Annotated[str, StringConstraints(max_length=500)] | None = None
+    description: Sentence | None = None
+    confirm: Sentence | None = None
     crash_budget: Annotated[int, Field(ge=1, le=1000)] | None = None
     params_schema: dict[str, Any] | None = None
     continuation: bool | None = None
@@ -87,7 +88,7 @@ class RegisterIn(Input):
     service: Name
     method: Name | None = None
     transport: Literal["claim", "http", "celery"] = "claim"
-    url: Annotated[str, StringConstraints(max_length=500, pattern=r"^https?://[^\s]+$")] | None = None
+    url: Annotated[str, StringConstraints(max_length=500, pattern=r"^https?://[^\s\x00-\x1f\x7f]+$")] | None = None
     spec: SpecIn = SpecIn()
 
 

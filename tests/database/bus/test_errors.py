@@ -86,6 +86,12 @@ def test_wrong_fields_are_named(video: BusClient, body, field, problem):
     assert not Job.objects.exists()
 
 
+def test_a_filter_compares_a_few_keys_of_the_data(video: BusClient):
+    data = {f"k{n}": n for n in range(20)}
+    assert video.ok("jobs.query", {"filter": {"data": data}})["jobs"] == []
+    video.refused("INVALID", "jobs.query", {"filter": {"data": {**data, "k20": 20}}})
+
+
 def test_every_wrong_field_is_told_up_to_a_limit(video: BusClient):
     body = {"jobs": [{"job_type": 5}] * 100}
     fields = video.refused("INVALID", "jobs.create_many", body)["details"]["fields"]

@@ -129,3 +129,16 @@ def test_below_the_top_level_a_name_is_the_apps_own_business(video: BusClient, j
     assert recorded() == 0
     video.ok("events.emit", {"user_id": "1", "kind": "k", "payload": [{"app_id": ID}]})
     assert recorded() == 0
+
+
+def test_of_very_many_names_the_first_are_recorded_and_told(video: BusClient):
+    body = {"result": {"app_id": 1}, "x": [{"app_id": n} for n in range(500)]}
+    error = video.refused("APP_ID_FORBIDDEN", "jobs.create", body)
+    assert len(error["details"]["fields"]) == forged.MOST
+    events = AuditEvent.objects.filter(action=forged.ACTION)
+    assert [(event.error, event.after["of"]) for event in events] == [("refused", 501)] * forged.MOST
+
+
+def test_an_address_of_very_many_fields_is_refused(video: BusClient):
+    query = "&".join(f"a{n}=1" for n in range(1001))
+    video.refused("INVALID", f"jobs.query?{query}")

@@ -72,6 +72,26 @@ def test_an_unsound_schema_is_refused(side: Side, schema: dict[str, Any]):
     assert registry.find("video", "bad") is None
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"spec": {"backoff": [1e300]}},
+        {"spec": {"backoff": []}},
+        {"spec": {"backoff": [1.0] * 1001}},
+        {"spec": {"description": "a\x00b"}},
+        {"spec": {"confirm": "a\x00b"}},
+        {"spec": {"params_schema": {"title": "a\x00b"}}},
+        {"spec": {"params_schema": {"maximum": 2**70}}},
+        {"transport": "http", "url": "http://a\x00b/"},
+    ],
+    ids=str,
+)
+def test_what_cannot_be_kept_is_refused(side: Side, fields: dict[str, Any]):
+    body = {"job_type": "bad", "service": "media", **fields}
+    side.client.refused("INVALID", "jobs.register_handler", body)
+    assert registry.find("video", "bad") is None
+
+
 def test_a_pattern_that_would_take_for_ever_does_not(side: Side):
     side.bind("regex", params_schema={"properties": {"a": {"pattern": "^(a+)+$"}}})
     body = {"job_type": "regex", "params": {"a": "a" * 50_000 + "b"}}
