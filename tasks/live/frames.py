@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tasks.live.plain import all_plain, is_plain
 from tasks.live.refusals import Refused
 
 LARGEST = 16_384
@@ -71,6 +72,8 @@ def read(text: str) -> Frame:
         raise Refused("MALFORMED", "Expected a JSON object.") from None
     if not isinstance(given, dict):
         raise Refused("MALFORMED", "Expected a JSON object.")
+    if not all_plain(given):
+        raise Refused("INVALID", "Expected text without NUL and without halves of characters.")
     kind = given.pop("type", None)
     reader = _READERS.get(kind) if isinstance(kind, str) else None
     if reader is None:
@@ -87,7 +90,7 @@ def sub_of(text: str) -> str | None:
         sub = json.loads(text[:LARGEST]).get("sub")
     except (ValueError, RecursionError, AttributeError):
         return None
-    return sub if isinstance(sub, str) and len(sub) <= LONGEST_SUB else None
+    return sub if isinstance(sub, str) and len(sub) <= LONGEST_SUB and is_plain(sub) else None
 
 
 class _Fields:

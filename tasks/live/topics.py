@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
+from tasks.live.plain import is_plain
 from tasks.live.refusals import Refused
 
 LONGEST = 320
@@ -43,7 +44,7 @@ class Topic:
 
 def parse(text: object) -> Topic:
     """A topic from outside. Raises Refused with UNKNOWN_TOPIC."""
-    if not isinstance(text, str) or not text or len(text) > LONGEST or "\x00" in text:
+    if not isinstance(text, str) or not text or len(text) > LONGEST or not is_plain(text):
         raise _unknown("expected a text such as 'job:<id>'")
     word, colon, value = text.partition(":")
     if word not in list(Kind):

@@ -14,6 +14,7 @@ from jobsplatform.kernel import clock, tokens
 from jobsplatform.kernel.login import address_of
 from jobsplatform.kernel.models import AppToken
 from tasks.live import credentials, frames, reads, tickets, topics
+from tasks.live.plain import all_plain
 from tasks.live.refusals import Refused
 from tasks.live.topics import Kind
 from tasks.live.viewer import Viewer
@@ -38,7 +39,9 @@ class Answer(Exception):
         return response
 
 
-NOBODY = Answer(401, "UNAUTHENTICATED", "Sign in, or send a valid token as 'Authorization: Bearer …'.")
+def _nobody() -> Answer:
+    # Made anew each time: an exception that is raised again keeps the frames of every time before.
+    return Answer(401, "UNAUTHENTICATED", "Sign in, or send a valid token as 'Authorization: Bearer …'.")
 
 
 @csrf_exempt
@@ -86,7 +89,7 @@ def _ticket_for_app(request: HttpRequest) -> HttpResponse:
     token = _token(request)
     given = _body(request, {"topics", "user_id"})
     user_id = given.get("user_id", "")
-    if not isinstance(user_id, str) or len(user_id) > USER_LENGTH or "\x00" in user_id:
+    if not isinstance(user_id, str) or len(user_id) > USER_LENGTH:
         raise Answer(400, "INVALID", f"user_id: expected a text of at most {USER_LENGTH} characters.")
     names = _topics(given, Viewer(user_id=user_id, app_id=token.app.app_id))
     text = tickets.for_app(token, user_id, names, clock.now())
@@ -127,7 +130,7 @@ def _signed_in(request: HttpRequest) -> tuple[credentials.Session, Viewer]:
     credential = credentials.Session(key or "")
     viewer = credentials.viewer(credential, clock.now()) if key else None
     if viewer is None:
-        raise NOBODY
+        raise _nobody()
     return credential, viewer
 
 
@@ -136,7 +139,7 @@ def _token(request: HttpRequest) -> AppToken:
     header, now = request.headers.get("Authorization", ""), clock.now()
     token = tokens.find(header[len(BEARER) :], now) if header.lower().startswith(BEARER) else None
     if token is None:
-        raise NOBODY
+        raise _nobody()
     tokens.note_use(token, address_of(request), now)
     if not token.app.enabled:
         raise Answer(403, "APP_DISABLED", "This app has been disabled.")
@@ -155,6 +158,8 @@ def _body(request: HttpRequest, known: set[str]) -> dict[str, Any]:
         raise Answer(400, "MALFORMED_JSON", "Expected a JSON object.") from None
     if not isinstance(given, dict):
         raise Answer(400, "MALFORMED_JSON", "Expected a JSON object.")
+    if not all_plain(given):
+        raise Answer(400, "INVALID", "Expected text without NUL and without halves of characters.")
     for name in given:
         if name not in known:
             raise Answer(400, "INVALID", f"{name[:60]}: unknown field.")
