@@ -18,6 +18,11 @@ from tasks.states import Role, State
 FOLLOWING_SCALE = 1_000_000
 """Of jobs with a dedupe key the own revision counts so much more than that of the leader they may show."""
 
+GOES_ON = "continuation"
+"""The reason of a job whose children have ended and whose continuation has still to begin."""
+
+_BETWEEN = frozenset({State.PENDING, State.DISPATCHED})
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -30,8 +35,11 @@ class Run:
     state: State
     reason: str
     actor: str
+    dispatched_at: datetime | None
     started_at: datetime | None
     finished_at: datetime | None
+    continuing: bool = False
+    awaits_continuation: bool = False  # its children have ended, and the rest of it has still to begin
 
 
 @dataclass(slots=True)
@@ -120,9 +128,17 @@ def run_of(job: Job) -> Run:
         State(job.state),
         job.reason or job.cause or job.error_type,
         actor_of(job),
+        job.dispatched_at,
         job.started_at,
         job.finished_at,
+        job.continuing,
+        awaits_continuation=job.continuing and job.state in _BETWEEN and job.reason == GOES_ON,
     )
+
+
+def on_its_way(run: Run) -> bool:
+    """Does it run? While its children do, and until its continuation has begun, it still does."""
+    return run.state in (State.RUNNING, State.WAITING) or run.awaits_continuation
 
 
 def actor_of(job: Job) -> str:

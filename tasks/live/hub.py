@@ -23,7 +23,7 @@ from tasks.live.looks import Looks
 from tasks.live.rounds import Rounds
 from tasks.live.stream import Stream
 from tasks.live.streams import Streams
-from tasks.live.topics import Topic
+from tasks.live.topics import Kind, Topic
 from tasks.live.viewer import Audience, Viewer
 
 logger = logging.getLogger("jobsplatform.live")
@@ -215,7 +215,11 @@ class Hub:
     async def _read_snapshot(self, stream: Stream, limit: int) -> Snapshot:
         # Before the reading: what happens meanwhile comes after the snapshot, and may be in it already.
         seq = stream.seq
-        inside, shown = await self.asks.ask(reads.snapshot, stream.topic, stream.audience, limit)
+        topic = stream.topic
+        under_way: list[str] = []
+        if topic.kind is Kind.TYPE:
+            under_way = self.rounds.runs.on_their_way(topic.app_id, topic.value, reads.MOST_RUNNING)
+        inside, shown = await self.asks.ask(reads.snapshot, topic, stream.audience, limit, under_way)
         for fact in shown:
             self.shows(fact)
         return seq, inside, bool(shown)

@@ -123,8 +123,11 @@ def _seen_by(audience: Audience) -> Q:
     return wanted
 
 
-def topic_jobs(topic: Topic, audience: Audience, limit: int) -> tuple[list[Job], bool]:
-    """The newest ``limit`` jobs of a topic and all that run, newest first; and whether there are no others."""
+def topic_jobs(
+    topic: Topic, audience: Audience, limit: int, under_way: Collection[str] = ()
+) -> tuple[list[Job], bool]:
+    """The newest ``limit`` jobs of a topic and all that run, newest first; and whether there are no others.
+    ``under_way``: jobs that are known to run, though their state alone might not say so."""
     rows = topic_rows(topic, audience)
     if topic.kind is Kind.APP and audience.user_id is None:
         newest = _newest_of_app(topic.app_id, limit + 1)
@@ -133,7 +136,10 @@ def topic_jobs(topic: Topic, audience: Audience, limit: int) -> tuple[list[Job],
     complete = len(newest) <= limit
     wanted = set(newest[:limit])
     if not complete:
-        wanted |= set(rows.filter(state=State.RUNNING).values_list("id", flat=True)[:MOST_RUNNING])
+        for state in (State.RUNNING, State.WAITING):
+            wanted |= set(rows.filter(state=state).values_list("id", flat=True)[:MOST_RUNNING])
+        if under_way:
+            wanted |= set(rows.filter(id__in=under_way).values_list("id", flat=True))
     found = _with_leaders(_read(Q(id__in=wanted))) if wanted else []
     return sorted(found, key=lambda job: job.id, reverse=True), complete
 
@@ -196,9 +202,11 @@ def missed_app_events(topic: Topic, audience: Audience, after: int) -> list[AppE
     return list(newest)[::-1]
 
 
-def snapshot(topic: Topic, audience: Audience, limit: int) -> tuple[str, list[Fact]]:
+def snapshot(
+    topic: Topic, audience: Audience, limit: int, under_way: Collection[str] = ()
+) -> tuple[str, list[Fact]]:
     """What a topic holds, as the inside of a JSON object; and its jobs as facts without bodies."""
-    found, complete = topic_jobs(topic, audience, limit)
+    found, complete = topic_jobs(topic, audience, limit, under_way)
     shown: dict[str, Any] = {
         "complete": complete,
         "jobs": [facts.job_row(job, payload=audience.payload) for job in found],
@@ -213,5 +221,5 @@ def snapshot(topic: Topic, audience: Audience, limit: int) -> tuple[str, list[Fa
 
 
 def runs_of(found: Iterable[Job]) -> Sequence[dict[str, Any]]:
-    """Those of these jobs that run."""
-    return [facts.running(facts.run_of(job)) for job in found if job.state == State.RUNNING]
+    """Those of these jobs whose run is on its way."""
+    return [facts.running(run) for run in map(facts.run_of, found) if facts.on_its_way(run)]
