@@ -62,7 +62,8 @@ async def stop() -> None:
 
 
 class Hub:
-    """``desk`` reads for the rounds, ``asks`` for everything else, so that a storm of newcomers delays no event."""
+    """``desk`` reads for the rounds, ``watch`` for looks and for whether rights still stand, ``asks`` for everything
+    else: a storm of newcomers delays no event, and lets nobody listen for longer than they may."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -110,6 +111,7 @@ class Hub:
 
     def _start(self) -> None:
         self.desk = Desk("live-rounds")
+        self.watch = Desk("live-watch")
         self.asks = Desk("live-asks")
         self.rounds = Rounds(self)
         self._looks = Looks(self)
@@ -132,7 +134,7 @@ class Hub:
         if not tasks:
             return
         # Somebody may come while we wait here, and start all of these anew.
-        rounds, ear, desks = self.rounds, self._ear, (self.desk, self.asks)
+        rounds, ear, desks = self.rounds, self._ear, (self.desk, self.watch, self.asks)
         hints.unlisten(rounds.hinted)
         mine = asyncio.current_task()
         for task in tasks:
@@ -173,6 +175,7 @@ class Hub:
                 connection.beat_due = True
                 connection.wake()
         self.streams.remove_idle(at)
+        self.touched(self.streams.renew_full())
         if len(self._leaders) > MOST_KEPT:
             self._leaders.clear()
         if not (self.connections or self.streams or self._visitors):
@@ -184,7 +187,7 @@ class Hub:
         held = {connection.credential for connection in self.connections}
         if not held:
             return
-        found = await self.asks.ask(credentials.viewers, held, clock.now())
+        found = await self.watch.ask(credentials.viewers, held, clock.now())
         for connection in list(self.connections):
             if connection.credential not in held:
                 continue  # it came while we asked

@@ -77,7 +77,7 @@ class Looks:
         if among is None:
             self._flooded = False
             return
-        changed = await self._hub.asks.ask(reads.changed_jobs, since, among, MOST + 1)
+        changed = await self._hub.watch.ask(reads.changed_jobs, since, among, MOST + 1)
         self._flooded = len(changed) > MOST
         if self._flooded:
             self._hub.skip_wide()
@@ -90,7 +90,7 @@ class Looks:
             ids |= {key[4:] for key in self._hub.rounds.known.shown_keys()}
         if not ids:
             return
-        there = await self._hub.asks.ask(reads.revisions, [UUID(key) for key in ids])
+        there = await self._hub.watch.ask(reads.revisions, [UUID(key) for key in ids])
         self._want([(job_id, revision) for job_id, revision in there.items()])
         self._hub.rounds.gone(ids - {str(job_id) for job_id in there})
 
@@ -104,10 +104,10 @@ class Looks:
         streams, known, want = self._hub.streams, self._hub.rounds.known, self._hub.rounds.want
         if not (streams.values(Kind.USER) or streams.values(Kind.APP)):
             return
-        for row, revision in await self._hub.asks.ask(reads.changed_external, since, MOST):
+        for row, revision in await self._hub.watch.ask(reads.changed_external, since, MOST):
             if not known.has(f"external:{row}", revision):
                 want(hints.EXTERNAL, str(row))
-        for row in await self._hub.asks.ask(reads.new_app_events, since, MOST):
+        for row in await self._hub.watch.ask(reads.new_app_events, since, MOST):
             if not known.has(f"event:{row}", 1):
                 want(hints.EVENT, str(row))
 
@@ -123,7 +123,7 @@ class Looks:
     async def _compare(
         self, name: str, read: Callable[[], dict[str, str]], event: Callable[[dict[str, str], set[str]], str]
     ) -> None:
-        standing = await self._hub.asks.ask(read)
+        standing = await self._hub.watch.ask(read)
         before = self._small.get(name)
         self._small[name] = standing
         if before is None or before == standing:

@@ -99,19 +99,30 @@ class Rounds:
         by_kind: dict[str, list[str]] = {}
         for kind, key in keys:
             by_kind.setdefault(kind, []).append(key)
-        payloads = self._hub.streams.payloads()
         told: list[Fact] = []
-        if ids := [UUID(key) for key in by_kind.get(hints.JOB, ())]:
-            told = await self._hub.desk.ask(reads.job_facts, ids, payloads)
-            self.gone({str(job_id) for job_id in ids} - {fact.key[4:] for fact in told})
         if rows := [int(key) for key in by_kind.get(hints.EXTERNAL, ())]:
             told += await self._hub.desk.ask(reads.external_facts, rows)
         if rows := [int(key) for key in by_kind.get(hints.EVENT, ())]:
             told += await self._hub.desk.ask(reads.app_event_facts, rows)
+        # Last, so that nobody comes between this and the telling of it.
+        if ids := [UUID(key) for key in by_kind.get(hints.JOB, ())]:
+            found = await self._read_jobs(ids)
+            self.gone({str(job_id) for job_id in ids} - {fact.key[4:] for fact in found})
+            told += found
         for fact in told:
             self._publish(fact)
         if names := by_kind.get(hints.SCHEDULE):
             await self.tell_schedules(names)
+
+    async def _read_jobs(self, ids: list[UUID]) -> list[Fact]:
+        """Written out for everybody who listens by the time that they are read."""
+        payloads = self._hub.streams.payloads()
+        while True:
+            found = await self._hub.desk.ask(reads.job_facts, ids, payloads)
+            listen_now = self._hub.streams.payloads()
+            if listen_now <= payloads:
+                return found
+            payloads |= listen_now
 
     def _publish(self, fact: Fact) -> None:
         if not self.known.is_news(fact):

@@ -52,6 +52,12 @@ class Stream:
         self._kept.clear()
         self._characters = 0
 
+    def begin_anew(self, base: int) -> None:
+        """Go on with other numbers: whoever listens needs a snapshot."""
+        self.base = self.seq = base
+        self._kept.clear()
+        self._characters = 0
+
     def covers(self, cursor: int) -> bool:
         """Is all that came after ``cursor`` still kept?"""
         return self.first - 1 <= cursor <= self.seq

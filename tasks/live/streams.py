@@ -13,15 +13,21 @@ from tasks.live.viewer import Audience
 LINGER_SECONDS = 30.0
 """A stream without listeners is kept so long, for those who come back."""
 
+BLOCK = 2**26
+"""Numbers that a stream may use; there are enough blocks below 2**53, where JavaScript's whole numbers end."""
+
+SPARE = 2**20
+
 _NARROW = frozenset({Kind.JOB, Kind.SYSTEM})
 
 
 class Streams:
-    """By topic and audience. Numbers never begin anew: a stream made again goes on above all that ever were."""
+    """By topic and audience. No two streams ever share a number, so that what a client has of one is never taken for a
+    place in another: one that is made again, or for others, begins in a block of its own."""
 
     def __init__(self) -> None:
         self._by_topic: dict[str, dict[Audience, Stream]] = {}
-        self._floor = 0
+        self._blocks = 0
         self.wide = 0
 
     def __iter__(self) -> Iterator[Stream]:
@@ -35,10 +41,21 @@ class Streams:
         streams = self._by_topic.setdefault(topic.name, {})
         stream = streams.get(audience)
         if stream is None:
-            stream = streams[audience] = Stream(topic, audience, self._floor + 1)
+            stream = streams[audience] = Stream(topic, audience, self._next_block())
             self.wide += topic.kind not in _NARROW
         stream.idle_since = None
         return stream
+
+    def _next_block(self) -> int:
+        self._blocks += 1
+        return self._blocks * BLOCK
+
+    def renew_full(self) -> list[Stream]:
+        """Give those that have almost used up their numbers new ones; these, of which listeners need a snapshot."""
+        full = [stream for stream in self if stream.seq - stream.base > BLOCK - SPARE]
+        for stream in full:
+            stream.begin_anew(self._next_block())
+        return full
 
     def remove_idle(self, at: float) -> None:
         """Forget streams that nobody has listened to for a while; ``at``: monotonic seconds."""
@@ -53,7 +70,6 @@ class Streams:
         del self._by_topic[name][stream.audience]
         if not self._by_topic[name]:
             del self._by_topic[name]
-        self._floor = max(self._floor, stream.seq)
         self.wide -= stream.topic.kind not in _NARROW
 
     def of(self, topic: str) -> Iterable[Stream]:
