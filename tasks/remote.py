@@ -19,7 +19,7 @@ from jobsplatform.kernel import config, events
 from jobsplatform.kernel.db import after_commit
 from jobsplatform.kernel.errors import JobNotFound, StaleLease
 from jobsplatform.kernel.models import Process
-from tasks import finish, registry, spawning, transitions
+from tasks import each, finish, registry, spawning, transitions
 from tasks.context import LABEL_LENGTH, Requested
 from tasks.events import JobMoved, LeaseRejected, ProgressMade
 from tasks.grace import grace_of
@@ -193,15 +193,17 @@ def sweep(now: datetime) -> int:
     """Runs of sidecars that are past their limit or did not stop within their grace end on record, as where a pool
     cannot kill; jobs that were given to one and never begun wait again. How many that were."""
     sidecars = Process.objects.filter(role=Process.Role.SIDECAR, stopped_at=None, lost_at=None)
-    ids = list(sidecars.values_list("id", flat=True))
-    if not ids:
+    if not sidecars.exists():
         return 0
+    ids = sidecars.values("id")
     overdue = Q(cancel_requested_at__isnull=False) | Q(deadline_at__lte=now)
     runs = Job.objects.filter(overdue, worker_id__in=ids, state=State.RUNNING).order_by("id")
     late = now - timedelta(seconds=config.get().tasks.resend_seconds)
     unbegun = Job.objects.filter(worker_id__in=ids, state=State.DISPATCHED, dispatched_at__lte=late)
-    return sum(_end_overdue(job, now) for job in runs) + sum(
-        hand_back(job.id, job.lease, "was not begun", now) for job in unbegun.order_by("id")
+    return each.done("the end of an overdue run", runs, lambda job: _end_overdue(job, now)) + each.done(
+        "the hand-back of an unbegun job",
+        unbegun.order_by("id"),
+        lambda job: hand_back(job.id, job.lease, "was not begun", now),
     )
 
 

@@ -4,6 +4,7 @@ it asks what is so, never what should have happened."""
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -14,6 +15,7 @@ from jobsplatform.kernel.models import Process, Tenant
 from tasks import (
     admission,
     dispatch,
+    each,
     family,
     finish,
     followers,
@@ -57,11 +59,14 @@ def rescue_dead(now: datetime, lease_seconds: float) -> int:
 def take_back(process_id: UUID, now: datetime, reason: str) -> int:
     """Every job in flight of one dead incarnation."""
     rows = Job.objects.filter(worker_id=process_id, state__in=sorted(IN_FLIGHT)).order_by("id")
-    return sum(_lost(job_id, lease, reason, now) for job_id, lease in rows.values_list("id", "lease"))
+    return _all_lost(list(rows.values_list("id", "lease")), reason, now)
 
 
-def _lost(job_id: UUID, lease: int, reason: str, now: datetime) -> bool:
-    return finish.lost(job_id, lease, whole_worker=True, reason=reason, now=now) is not None
+def _all_lost(runs: Sequence[tuple[UUID, int]], reason: str, now: datetime) -> int:
+    def lost(run: tuple[UUID, int]) -> bool:
+        return finish.lost(*run, whole_worker=True, reason=reason, now=now) is not None
+
+    return each.done("the rescue of a job", runs, lost)
 
 
 def take_back_orphans(now: datetime) -> int:
@@ -69,7 +74,7 @@ def take_back_orphans(now: datetime) -> int:
     alive = Process.objects.filter(id=OuterRef("worker_id"), stopped_at=None, lost_at=None)
     rows = Job.objects.filter(~Exists(alive), state__in=sorted(IN_FLIGHT)).order_by("id")
     found = list(rows.values_list("id", "lease")[:_BATCH])
-    return sum(_lost(job_id, lease, "its worker has ended", now) for job_id, lease in found)
+    return _all_lost(found, "its worker has ended", now)
 
 
 def sweep(now: datetime) -> int:
@@ -108,10 +113,9 @@ def end_overdue(now: datetime) -> int:
     rows = Job.objects.filter(state=State.WAITING, open_end=True, deadline_at__lte=now).order_by(
         "deadline_at"
     )
-    ended = 0
-    for job_id, lease, app_id, job_type in list(
-        rows.values_list("id", "lease", "app_id", "job_type")[:_BATCH]
-    ):
+
+    def end(row: tuple[UUID, int, str, str]) -> bool:
+        job_id, lease, app_id, job_type = row
         late = Ending(
             "failed",
             cause=Cause.TIMEOUT,
@@ -119,8 +123,10 @@ def end_overdue(now: datetime) -> int:
             error="was not finished by its deadline",
             retryable=getattr(registry.find(app_id, job_type), "brought", False),
         )
-        ended += finish.from_outside(job_id, lease, late, now) is not None
-    return ended
+        return finish.from_outside(job_id, lease, late, now) is not None
+
+    found = list(rows.values_list("id", "lease", "app_id", "job_type")[:_BATCH])
+    return each.done("the end of a job past its deadline", found, end)
 
 
 def unhold_tenants(now: datetime) -> int:

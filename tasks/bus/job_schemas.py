@@ -91,7 +91,8 @@ class _Filter(Input):
 
 
 class Filter(_Filter):
-    """Jobs that match all that is given. ``_after`` is inclusive, ``_before`` exclusive; ``data``: up to 20 top-level keys."""
+    """Jobs that match all that is given. ``_after`` is inclusive, ``_before`` exclusive; ``data``: up to 20 keys of
+    the top level."""
 
     states: Annotated[list[State], Field(min_length=1)] | None = None
 

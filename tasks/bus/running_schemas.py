@@ -88,7 +88,9 @@ class RegisterIn(Input):
     service: Name
     method: Name | None = None
     transport: Literal["claim", "http", "celery"] = "claim"
-    url: Annotated[str, StringConstraints(max_length=500, pattern=r"^https?://[^\s\x00-\x1f\x7f]+$")] | None = None
+    url: (
+        Annotated[str, StringConstraints(max_length=500, pattern=r"^https?://[^\s\x00-\x1f\x7f]+$")] | None
+    ) = None
     spec: SpecIn = SpecIn()
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
-from uuid import uuid4
+from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
+from django.db import OperationalError
 
 from jobsplatform.kernel import clock, config, processes
 from jobsplatform.kernel.models import Process
 from jobsplatform.testing.platform import HandPlatform
-from tasks import remote, rescue
+from tasks import finish, remote, rescue
 from tasks.bus.keeper import Keeper
 from tasks.models import Job
 from tests.database.bus_running.conftest import Side, key
@@ -218,3 +221,46 @@ def test_the_web_leaves_it_to_the_workers_where_there_are_some(side: Side, jobs:
         processes.beat(worker.id, clock.now())
         keeper.step()
     assert side.job(run)["status"] == "running"
+
+
+class Failing:
+    """In the place of a function: fails for one job, and does its work for all others."""
+
+    def __init__(self, real: Callable[..., Any], job_id: str, error: Exception) -> None:
+        self.real, self.job_id, self.error = real, job_id, error
+
+    def __call__(self, job_id: UUID, *more: Any, **named: Any) -> Any:
+        if str(job_id) == self.job_id:
+            raise self.error
+        return self.real(job_id, *more, **named)
+
+
+@pytest.mark.parametrize("kind", ["overdue", "unbegun", "deferred", "lost"])
+def test_a_job_that_cannot_be_swept_stops_no_other(side: Side, jobs: HandPlatform, monkeypatch, kind: str):
+    step, module, name = {
+        "overdue": (remote.sweep, finish, "timed_out"),
+        "unbegun": (remote.sweep, remote, "hand_back"),
+        "deferred": (rescue.end_overdue, finish, "from_outside"),
+        "lost": (rescue.take_back_orphans, finish, "lost"),
+    }[kind]
+    side.bind(timeout=10.0)
+    side.create(), side.create()
+    first, second = map(key, side.claim(limit=2, capacity=5))
+    rows = Job.objects.filter(id__in=[first["id"], second["id"]])
+    if kind == "deferred":
+        for run in (first, second):
+            side.end(run, "deferred", deadline_seconds=5.0)
+    elif kind == "unbegun":
+        rows.update(state="dispatched", dispatched_at=clock.now(), deadline_at=None)
+    elif kind == "lost":
+        processes.stop(row(side).pk, clock.now())
+    jobs.advance(1000)
+    real = getattr(module, name)
+    monkeypatch.setattr(module, name, Failing(real, first["id"], OverflowError("too far")))
+    assert step(clock.now()) == 1
+    assert side.job(second)["status"] != side.job(first)["status"]
+    monkeypatch.setattr(module, name, Failing(real, first["id"], OperationalError("gone")))
+    with pytest.raises(OperationalError):
+        step(clock.now())
+    monkeypatch.setattr(module, name, real)
+    assert step(clock.now()) == 1
