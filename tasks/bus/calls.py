@@ -38,7 +38,8 @@ class Call:
         return bool(job.app_id == self.caller.app_id)
 
 
-Quota = Literal["creates", "events"]
+Quota = Literal["creates", "events", "task_queue"]
+"""``task_queue`` holds as much as ``events``, and is counted by itself."""
 
 
 @dataclass(frozen=True, slots=True)

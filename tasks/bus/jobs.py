@@ -14,6 +14,7 @@ from jobsplatform.kernel.db import retry_deadlocks
 from jobsplatform.kernel.errors import UnknownName
 from jobsplatform.kernel.ids import uuid7
 from tasks import control, queries, registry, submit
+from tasks.bus import bindings
 from tasks.bus.calls import Call, Method
 from tasks.bus.errors import Refusal, invalid, not_found
 from tasks.bus.filters import own
@@ -130,6 +131,9 @@ def _request(call: Call, given: CreateIn, parent: Job | None) -> JobRequest:
 
 def know_type(call: Call, job_type: str) -> None:
     """Raises Refusal: UNKNOWN_HANDLER, which names nothing of other apps."""
+    if registry.find(call.app_id, job_type) is not None:
+        return
+    bindings.refresh()  # another process may just have bound it
     if registry.find(call.app_id, job_type) is not None:
         return
     mine = [each.spec.job_type for each in registry.all() if each.spec.app_id == call.app_id]

@@ -8,11 +8,12 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid5
 
-from jobsplatform.kernel import config, processes
+from jobsplatform.kernel import config, processes, quotas
 from jobsplatform.kernel.errors import InvalidInput, UnknownName
 from jobsplatform.kernel.models import Process
 from tasks import dispatch, registry, remote, run
 from tasks.bus.calls import Lane
+from tasks.bus.errors import rate_limited
 from tasks.bus.proxy import BusProxyHandler, queue_of_app
 from tasks.dispatch import Claimed, WorkerView
 from tasks.models import Job
@@ -20,6 +21,9 @@ from tasks.states import State
 
 _SPACE = UUID("6b0f2d4e-5f3a-4c57-9a86-4a0f6f1a7c11")
 _LONGEST_CHAIN = 1000
+
+MOST_NEW_A_MINUTE = 300
+"""Incarnations that the sidecars of one app may begin in a minute: each is a row that stays for a while."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,15 +126,24 @@ def _changes(
 
 def arrive(sidecar: Sidecar, now: datetime) -> Process:
     """The row of this sidecar; made when it is new, or was taken for dead meanwhile, and goes on. One that has ended in
-    good order has ended: a claim of it that still waits must not bring it back."""
+    good order has ended: a claim of it that still waits must not bring it back.
+
+    Raises InvalidInput, and Refusal: RATE_LIMITED, when the app has begun too many in this minute."""
     for process_id in _incarnations(sidecar):
         row = Process.objects.filter(pk=process_id).first()
         if row is None:
+            _admit(sidecar.app_id)
             _register(process_id, sidecar, now)
             row = Process.objects.get(pk=process_id)
         if not row.ended or row.stopped_at is not None:
             return row
     raise InvalidInput("runner_id: it was taken for dead too often; begin anew with another one.")
+
+
+def _admit(app_id: str) -> None:
+    wait = quotas.take("runners", app_id, 1, MOST_NEW_A_MINUTE)
+    if wait > 0:
+        raise rate_limited("new runner_ids a minute", quotas.retry_after(wait))
 
 
 def _incarnations(sidecar: Sidecar) -> Iterator[UUID]:

@@ -9,7 +9,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 from jobsplatform.kernel import clock, config
-from jobsplatform.kernel.errors import DuplicateHandler, StaleLease, UnknownName
+from jobsplatform.kernel.errors import DuplicateHandler, InvalidInput, StaleLease, UnknownName
 from tasks import remote
 from tasks.bus import bindings, celery_queue, runner, signing
 from tasks.bus.calls import Call, Method, NotYet
@@ -109,7 +109,12 @@ def claim(call: Call, given: ClaimIn) -> dict[str, Any]:
     now = clock.now()
     sidecar = runner.Sidecar(call.app_id, given.runner_id, given.name or "", given.version or "")
     appetite = runner.Appetite(given.job_types, given.limit, given.capacity or given.limit)
-    found = runner.claim(sidecar, appetite, now)
+    try:
+        found = runner.claim(sidecar, appetite, now)
+    except (UnknownName, InvalidInput):
+        # It may just have been bound, or bound otherwise, by another process: the rows say so before this one does.
+        bindings.refresh()
+        found = runner.claim(sidecar, appetite, now)
     answer = claimed(found.jobs, found.lease_expires_at, now)
     if not found.jobs and given.wait_seconds > 0 and not found.stopping:
         raise NotYet(given.wait_seconds, answer, found.lanes)

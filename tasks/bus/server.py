@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+from collections import Counter
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from typing import Any
@@ -22,7 +23,7 @@ from tasks.bus import api, door
 from tasks.bus.auth import authenticate
 from tasks.bus.calls import ADDRESS, NotYet
 from tasks.bus.crew import crew
-from tasks.bus.errors import Refusal, refusal_of
+from tasks.bus.errors import Refusal, rate_limited, refusal_of
 from tasks.bus.waiting import bell, look_seconds
 
 Scope = MutableMapping[str, Any]
@@ -33,9 +34,15 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 SMALL_BYTES = 65_536
 """A body that says it is no larger is read before anybody asks who sends it."""
 
+MOST_WAITING = 500
+"""So many calls of one app wait in one process at once."""
 
 BODY_SECONDS = 60.0
 """How long a body may take to come."""
+
+
+_waiting: Counter[str] = Counter()
+"""How many calls of each app wait; only the event loop touches it."""
 
 
 class Gone(Exception):
@@ -95,7 +102,17 @@ async def _respond(request: ASGIRequest, receive: Receive) -> HttpResponse:
     outcome = await crew().do(_attempt, request, name)
     if isinstance(outcome, HttpResponse):
         return outcome
-    return await _wait(request, name, outcome, begun, receive)
+    app_id = request.bus_call.app_id
+    if _waiting[app_id] >= MOST_WAITING:
+        full = rate_limited("calls that wait at once", 1)
+        return api.answer(full.body, full.status, full.headers)
+    _waiting[app_id] += 1
+    try:
+        return await _wait(request, name, outcome, begun, receive)
+    finally:
+        _waiting[app_id] -= 1
+        if not _waiting[app_id]:
+            del _waiting[app_id]
 
 
 async def _read(request: ASGIRequest, receive: Receive) -> bytes:

@@ -101,6 +101,7 @@ METHODS = (
         ExternalOut,
         upsert_job,
         "Show work that is done elsewhere.",
+        quota="task_queue",
     ),
     Method(
         "task_queue.update_progress",
@@ -109,6 +110,7 @@ METHODS = (
         ExternalOut,
         update_progress,
         "How far such work is.",
+        quota="task_queue",
     ),
     Method(
         "task_queue.complete_job",
@@ -117,5 +119,6 @@ METHODS = (
         ExternalOut,
         complete_job,
         "Such work has ended.",
+        quota="task_queue",
     ),
 )

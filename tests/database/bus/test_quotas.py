@@ -5,7 +5,7 @@ import pytest
 from jobsplatform.kernel import config, quotas
 from jobsplatform.kernel.errors import InvalidInput, UnknownName
 from jobsplatform.testing.platform import HandPlatform
-from tasks.models import AppEvent, Job
+from tasks.models import AppEvent, ExternalJob, Job
 from tests.database.bus.client import MakeClient
 
 
@@ -83,3 +83,14 @@ def test_an_unknown_quota_of_an_app():
     with pytest.raises(UnknownName, match="creates_per_minute"):
         quotas.check({"create_per_minute": 5})
     assert quotas.check({"creates_per_minute": 5}) == {"creates_per_minute": 5}
+
+
+def test_calls_of_task_queue_are_counted_by_themselves(bus_client: MakeClient, jobs: HandPlatform):
+    video = bus_client("video", quotas={"events_per_minute": 2})
+    video.ok("events.emit", {"user_id": "1", "kind": "k"})
+    video.ok("task_queue.upsert_job", {"job_id": "7"})
+    video.ok("task_queue.update_progress", {"job_id": "7", "progress": 1})
+    for method in ("upsert_job", "complete_job"):
+        error = video.refused("RATE_LIMITED", f"task_queue.{method}", {"job_id": "7"})
+        assert error["details"]["quota"] == "task_queue_per_minute"
+    assert ExternalJob.objects.get().progress == 1

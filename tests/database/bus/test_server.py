@@ -6,12 +6,13 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from jobsplatform.kernel import config
 from tasks import registry
-from tasks.bus import crew, server
+from tasks.bus import bindings, crew, server, waiting
 from tasks.handlers import job
 from tasks.models import Job
 from tests.database.bus.client import BusClient, make_client
@@ -187,3 +188,24 @@ def test_an_application_keeps_what_is_its_own(video: BusClient):
     asyncio.run(both(wire.scope, wire.receive, wire.send))
     asyncio.run(both({**wire.scope, "path": "/page"}, wire.receive, wire.send))
     assert (wire.status, seen) == (200, ["/page"])
+
+
+def test_few_claims_of_an_app_wait_at_once(video: BusClient, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(server, "MOST_WAITING", 1)
+    monkeypatch.setattr(server, "bell", waiting.Bell)  # nobody rings it here
+    bindings.install()
+    video.ok("jobs.register_handler", {"job_type": "scrape", "service": "media"})
+    body = {"runner_id": str(uuid4()), "job_types": ["scrape"], "wait_seconds": 30.0}
+    waits, second = (Wire(video, "jobs.claim", encoded(body)) for _ in range(2))
+
+    async def one_after_the_other() -> None:
+        first = asyncio.ensure_future(server.serve(waits.scope, waits.receive, waits.send))
+        while not server._waiting[video.app_id]:
+            await asyncio.sleep(0.01)
+        await server.serve(second.scope, second.receive, second.send)
+        waits.gone.set()
+        await asyncio.wait_for(first, 30)
+
+    asyncio.run(one_after_the_other())
+    assert (second.status, second.headers[b"retry-after"]) == (429, b"1")
+    assert waits.sent == [] and not server._waiting

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -204,3 +205,25 @@ def test_each_transport_takes_what_belongs_to_it(side: Side):
     side.client.ok("jobs.register_handler", {**base, "transport": "http", "url": "https://a.example/"})
     body = {"runner_id": side.runner_id, "job_types": ["called"]}
     side.client.refused("INVALID", "jobs.claim", body)
+
+
+def test_a_type_that_another_process_has_just_bound_is_known(side: Side):
+    def behind() -> None:
+        """This process has looked in this moment, before the other one bound the type."""
+        registry.find("video", "nothing")
+        registry.bind({}, "an earlier mark")
+
+    side.bind("fresh")
+    behind()
+    job_id = side.create("fresh")
+    behind()
+    assert side.claim("fresh")[0]["job"]["id"] == job_id
+    side.client.refused("UNKNOWN_HANDLER", "jobs.create", {"job_type": "nothing"})
+
+
+def test_a_type_that_another_process_has_just_bound_otherwise_is_claimed(side: Side):
+    known, mark = registry.bound(), registry.bound_mark()
+    (proxy,) = known.values()
+    job_id = side.create()
+    registry.bind({proxy.spec.key: replace(proxy, transport="http")}, (mark, "earlier"))
+    assert side.claim()[0]["job"]["id"] == job_id

@@ -8,6 +8,7 @@ from jobsplatform.kernel import clock, config
 from jobsplatform.kernel.audit import Actor
 from jobsplatform.testing.platform import HandPlatform
 from tasks import control
+from tasks.bus import runner
 from tasks.models import Job
 from tests.database.bus.client import MakeClient
 from tests.database.bus_running.conftest import Side, key
@@ -123,3 +124,15 @@ def test_ten_thousand_children_in_one_call(side: Side):
     assert side.client.refused(
         "INVALID", "jobs.batch_children", {**run, "children": [*children, {"job_type": "scrape"}]}
     )
+
+
+def test_an_app_begins_few_incarnations_in_a_minute(side: Side, jobs: HandPlatform, monkeypatch):
+    monkeypatch.setattr(runner, "MOST_NEW_A_MINUTE", 2)
+    side.claim()
+    Side(side.client).beat()
+    third = Side(side.client)
+    for method, body in (("jobs.claim", {"job_types": ["scrape"]}), ("jobs.heartbeat", {})):
+        side.client.refused("RATE_LIMITED", method, {"runner_id": third.runner_id, **body})
+    side.claim()
+    jobs.advance(30)
+    third.claim()
