@@ -13,6 +13,7 @@ from typing import Any
 import jsonschema_rs
 
 from jobsplatform.kernel.errors import InvalidInput, ParamsInvalid, did_you_mean
+from tasks.bus.schema_size import deepest_params, nesting
 from tasks.json_values import check_json, clean_text, path_of
 from tasks.params import Schema
 
@@ -27,7 +28,7 @@ class JsonSchema(Schema):
     def __init__(self, document: Mapping[str, Any] | None = None) -> None:
         """Raises InvalidInput for what is no schema of an object."""
         self._document = dict(document) if document is not None else {"type": "object"}
-        self._validator = _validator(self._document)
+        self._validator, self._deepest = _validator(self._document)
         properties = self._document.get("properties")
         self._properties: dict[str, Any] = dict(properties) if isinstance(properties, Mapping) else {}
         # A reference or combination may name params that are not listed here.
@@ -48,6 +49,10 @@ class JsonSchema(Schema):
         for name, default in self._defaults.items():
             if name not in given:
                 given[name] = copy.deepcopy(default)
+        if self._deepest is not None and nesting(given) > self._deepest:
+            raise ParamsInvalid(
+                f"params: nested deeper than {self._deepest}; so deep this schema, which leads back to itself, looks."
+            )
         faults = [_told(error, self._properties) for error in _some(self._validator, given)]
         if faults:
             text = "; ".join(faults)
@@ -61,7 +66,7 @@ class JsonSchema(Schema):
         return copy.deepcopy(self._document)
 
 
-def _validator(document: Any) -> Any:
+def _validator(document: Any) -> tuple[Any, int | None]:
     if not isinstance(document, dict):
         raise InvalidInput("spec: params_schema: expected a JSON Schema object.")
     size = len(json.dumps(document).encode())
@@ -75,13 +80,15 @@ def _validator(document: Any) -> Any:
         raise InvalidInput(f"spec: {error.message}") from None
     if document.get("type", "object") != "object":
         raise InvalidInput('spec: params_schema: params are an object; say "type": "object".')
+    deepest = deepest_params(document)
     try:
-        return jsonschema_rs.validator_for(
+        validator = jsonschema_rs.validator_for(
             document, pattern_options=jsonschema_rs.RegexOptions(), offline=True
         )
     except ValueError as error:
         reason = clean_text(str(error).splitlines()[0], _FAULT_LENGTH)
         raise InvalidInput(f"spec: params_schema: it is no sound JSON Schema: {reason}") from None
+    return validator, deepest
 
 
 def _some(validator: Any, value: Any) -> list[Any]:
