@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import http.client
 import json
-import threading
+import ssl
+from contextlib import closing
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -15,9 +16,10 @@ from jobsplatform.kernel import clock, config
 from tasks.builtin.http.addresses import Blocked
 from tasks.builtin.http.connection import Connection, Deadline
 from tasks.builtin.http.request import target_of
-from tasks.bus import signing
+from tasks.bus import signing, unreached
 from tasks.bus.deliveries import delivery_of
 from tasks.bus.endings import deferred_seconds, ending_of
+from tasks.bus.leaving import Leaving
 from tasks.bus.proxy import BusProxyHandler
 from tasks.bus.running_schemas import AnyEnding
 from tasks.json_values import clean_text
@@ -31,48 +33,65 @@ _READ_BYTES = 65_536
 
 
 class _Leaving(Exception):
-    """This process is to end; whatever the answer is, it is told later."""
+    """This process is to end: nothing more is sent, or waited for."""
 
 
-def call(job: Job, handler: BusProxyHandler, leaving: threading.Event) -> Ending:
-    """Bring one run to its sidecar; what the answer means.
+def call(job: Job, handler: BusProxyHandler, leaving: Leaving) -> Ending | None:
+    """Bring one run to its sidecar; what the answer means. None: this process is to end, hand the run back.
 
     200: the ending in the body, completed when it names no kind. 202, or nothing in ``BUS__CALL_SECONDS``: deferred.
-    All else is a failure, retried by the type's backoff.
+    One that cannot be connected to is called again for a while. All else is a failure, retried by the type's backoff.
     """
+    sending = False
 
     def check() -> None:
-        if leaving.is_set():
+        if leaving.over.is_set() or (leaving.asked.is_set() and not sending):
             raise _Leaving
 
     body = json.dumps(delivery_of(job, handler, clock.now()), ensure_ascii=False).encode()
-    sent = False
     try:
+        check()
         target = target_of(handler.url)
-        connection = Connection(
-            target,
-            Deadline(config.get().bus.call_seconds, check),
-            allow_private=config.get().bus.call_private,
-        )
-        try:
-            connection.connect()
-            connection.request("POST", target.path, body, _headers(job.app_id, body))
-            sent = True
-            with connection.getresponse() as response:
-                status, content = response.status, _read(response)
-        finally:
-            connection.close()
+        deadline = Deadline(config.get().bus.call_seconds, check)
+        allow_private = config.get().bus.call_private
+        with closing(Connection(target, deadline, allow_private=allow_private)) as connection:
+            try:
+                connection.connect()
+            except ssl.SSLError:
+                raise  # somebody is there
+            except OSError as error:
+                return unreached.ending(job, handler, _text(error), clock.now())
+            check()
+            sending = True
+            status, content = _exchange(connection, target.path, body, job.app_id)
+    except _Leaving:
+        return None
     except Blocked as error:
         return _failed("Blocked", error.message, retryable=False)
     except Fail as error:
         return _failed("Fail", error.message, retryable=error.retryable)
-    except (TimeoutError, _Leaving) as error:
-        if sent:
-            return _later(job)
-        return _failed("Unreachable", str(error) or "this worker stops")
+    except _NoAnswer:
+        return _later(job)
     except (OSError, http.client.HTTPException) as error:
-        return _failed("Unreachable", str(error) or type(error).__name__)
+        return _failed("BrokenOff", _text(error))
     return _answered(status, content, job)
+
+
+class _NoAnswer(Exception):
+    """The request is there, and its answer has not come in time."""
+
+
+def _exchange(connection: Connection, path: str, body: bytes, app_id: str) -> tuple[int, bytes]:
+    connection.request("POST", path, body, _headers(app_id, body))
+    try:
+        with connection.getresponse() as response:
+            return response.status, _read(response)
+    except TimeoutError:
+        raise _NoAnswer from None
+
+
+def _text(error: Exception) -> str:
+    return str(error) or type(error).__name__
 
 
 def _headers(app_id: str, body: bytes) -> dict[str, str]:

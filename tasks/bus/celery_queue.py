@@ -14,6 +14,7 @@ from celery import Celery
 from jobsplatform.kernel import clock, config
 from tasks.bus.deliveries import delivery_of
 from tasks.bus.endings import deferred_seconds
+from tasks.bus.leaving import Leaving
 from tasks.bus.proxy import BusProxyHandler
 from tasks.models import Job
 from tasks.outcomes import Ending
@@ -37,8 +38,11 @@ def is_on(app_id: str) -> bool:
     return app_id in config.get().bus.celery_brokers
 
 
-def send(job: Job, handler: BusProxyHandler, leaving: threading.Event) -> Ending:
-    """Put one run into the app's queue; its end is told over the bus. Raises what the broker raises."""
+def send(job: Job, handler: BusProxyHandler, leaving: Leaving) -> Ending | None:
+    """Put one run into the app's queue; its end is told over the bus. None: this process is to end, hand the run back.
+    Raises what the broker raises."""
+    if leaving.asked.is_set():
+        return None
     url = config.get().bus.celery_brokers[job.app_id]
     _app(job.app_id, url).send_task(
         TASK,

@@ -7,17 +7,20 @@ import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import datetime
 from uuid import UUID
 
 import structlog
-from django.db import InterfaceError, OperationalError, connections
+from django.db import DatabaseError, InterfaceError, OperationalError, connections
 
 from jobsplatform.kernel import clock, config, db, processes
 from jobsplatform.kernel.errors import JobNotFound, StaleLease
 from jobsplatform.kernel.forks import GUARD
 from jobsplatform.kernel.loop import Loop, wait_until
 from tasks import registry, remote
-from tasks.bus import runner
+from tasks.bus import bindings, runner
+from tasks.bus.leaving import Leaving
 from tasks.bus.proxy import BusProxyHandler
 from tasks.dispatch import WorkerView
 from tasks.error_text import text_of, type_of
@@ -27,8 +30,12 @@ from tasks.states import Cause
 
 log = structlog.get_logger("jobsplatform.bus")
 
-Bring = Callable[[Job, BusProxyHandler, threading.Event], Ending]
-"""Brings one run to its sidecar: the ending that its answer means. The event says that this process is to end."""
+Bring = Callable[[Job, BusProxyHandler, Leaving], Ending | None]
+"""Brings one run to its sidecar: the ending that its answer means, or None when it was not brought, or its answer not
+waited for, because this process is to end."""
+
+REBOUND = "the binding of its type has changed"
+STOPPED = "its worker stopped"
 
 GAP_SECONDS = 0.01
 """Between two rounds, however many hints come."""
@@ -47,31 +54,63 @@ class Deliverer(Loop):
         self._process_id: UUID | None = None
         self._busy = 0
         self._changing = threading.Lock()
-        self._leaving = threading.Event()
+        self._leaving = Leaving()
+        self._closed_at = 0.0
 
     def hinted(self) -> None:
         """There may be something to do; any thread may say so. Where nothing is brought, nobody is woken."""
         if self._process_id is not None:
             self.wake()
 
+    def close(self) -> None:
+        """Claim nothing more, and send nothing more; what has been sent may still be answered. Does not wait."""
+        if not self._leaving.asked.is_set():
+            self._closed_at = clock.monotonic()
+            self._leaving.asked.set()
+            self.wake()
+
+    def hurry(self) -> None:
+        """Wait for no answer any more."""
+        self._leaving.over.set()
+
     def stop(self, timeout: float | None = 10.0) -> bool:
-        """Claim nothing more; calls that are not answered yet are answered later, as far as we are concerned."""
+        """End; first wait for answers to what has been sent, at most ``TASKS__SHUTDOWN_GRACE_SECONDS`` from ``close``
+        on. Runs without one are handed back."""
+        self.close()
+        grace = config.get().tasks.shutdown_grace_seconds
+        with suppress(TimeoutError):
+            # The loop goes on, so that its heartbeat does.
+            wait_until(self._quiet, timeout=self._closed_at + grace - clock.monotonic())
+        self._leaving.over.set()
         ended = super().stop(timeout)
-        self._leaving.set()
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.shutdown(wait=True)
         process_id, self._process_id = self._process_id, None
         if process_id is not None:
-            now = clock.now()
-            remote.hand_back_all(process_id, "its worker stopped", now)
-            processes.stop(process_id, now)
+            self._be_gone(process_id, clock.now())
         return ended
+
+    def _be_gone(self, process_id: UUID, now: datetime) -> None:
+        try:
+            remote.hand_back_all(process_id, STOPPED, now)
+            processes.stop(process_id, now)
+        except DatabaseError as error:
+            # Its runs are rescued once it has been silent for long enough.
+            log.error("bus.delivery_failed", text=f"could not hand back what was not brought: {error}")
+            connections.close_all()
+
+    def _quiet(self) -> bool:
+        return self._busy == 0 or self._leaving.over.is_set()
 
     def wait_seconds(self) -> float:
         return min(config.get().tasks.poll_seconds, config.get().tasks.heartbeat_seconds)
 
     def step(self) -> bool:
+        if self._leaving.asked.is_set():
+            if self._process_id is not None:
+                processes.beat(self._process_id, clock.now(), stopping=True)
+            return False
         handlers = [
             handler
             for handler in registry.bound().values()
@@ -117,11 +156,11 @@ class Deliverer(Loop):
     def _do(self, job: Job) -> None:
         try:
             handler = registry.find(job.app_id, job.job_type)
-            if not isinstance(handler, BusProxyHandler):
-                ending = Ending("snoozed", after=0, reason="its type is not bound any more")
+            if isinstance(handler, BusProxyHandler) and handler.is_brought_by(self._transport):
+                self._persist(job, self._brought(job, handler))
             else:
-                ending = self._brought(job, handler)
-            self._persist(job, ending)
+                # Other processes may not know of it yet; until they do, the job would only come back.
+                self._persist(job, Ending("snoozed", after=bindings.LOOK_SECONDS, reason=REBOUND))
         except Exception as error:
             log.error(
                 "bus.delivery_failed", text=f"job {job.id} could not be brought: {error}", job_id=str(job.id)
@@ -132,7 +171,7 @@ class Deliverer(Loop):
                 self._busy -= 1
             self.wake()
 
-    def _brought(self, job: Job, handler: BusProxyHandler) -> Ending:
+    def _brought(self, job: Job, handler: BusProxyHandler) -> Ending | None:
         try:
             return self._bring(job, handler, self._leaving)
         except Exception as error:
@@ -140,19 +179,22 @@ class Deliverer(Loop):
             said = f"could not be brought to its sidecar: {text_of(error)}"
             return Ending("failed", cause=Cause.HANDLER, error_type=type_of(error), error=said)
 
-    def _persist(self, job: Job, ending: Ending) -> None:
-        """Write the end; while the database is away again and again, until this process ends."""
+    def _persist(self, job: Job, ending: Ending | None) -> None:
+        """Write the end, or hand the run back; while the database is away again and again, until this process ends."""
 
         def written() -> bool:
             try:
                 with GUARD.round():
+                    if ending is None:
+                        remote.hand_back(job.id, job.lease, STOPPED, clock.now())
+                        return True
                     # What its sidecar has told meanwhile, an end or a deadline, is newer than the answer to the call.
                     remote.end(job.app_id, job.id, job.lease, ending, clock.now(), deferred=False)
             except (StaleLease, JobNotFound):
                 return True
             except (OperationalError, InterfaceError):
                 connections.close_all()
-                return self._leaving.is_set()
+                return self._leaving.over.is_set()
             return True
 
         if not written():

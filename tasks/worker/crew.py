@@ -166,7 +166,7 @@ class Crew:
         """Stop claiming, and leave the queues of plain tasks to other workers."""
         self.dispatcher.stop(STOP_SECONDS)
         for deliverer in self._deliverers:
-            deliverer.stop(STOP_SECONDS)
+            deliverer.close()
         consumer = self._worker.consumer
         if getattr(consumer, "task_consumer", None) is not None:
             for name in self.incarnation.queues:
@@ -187,6 +187,10 @@ class Crew:
     def leave(self) -> None:
         """Nothing will be sent to this incarnation any more, and it beats no more: a late beat would find it
         stopped, and take that for somebody else's word."""
+        for deliverer in self._deliverers:
+            if self.drain.hurried:
+                deliverer.hurry()
+            deliverer.stop(STOP_SECONDS)
         self._watchdog.stop(STOP_SECONDS)
         self._heartbeat.stop(STOP_SECONDS)
         self.sender.remove_queue(self.incarnation.id)

@@ -17,8 +17,10 @@ from jobsplatform.testing.platform import HandPlatform
 from tasks import registry
 from tasks.bus import bindings, callback, signing
 from tasks.bus.delivery import Deliverer
+from tasks.bus.leaving import Leaving
 from tasks.bus.proxy import BusProxyHandler
 from tasks.models import HandlerBinding, Job
+from tasks.outcomes import Ending
 from tests.database.bus_running.conftest import Side
 
 pytestmark = pytest.mark.django_db
@@ -79,6 +81,13 @@ def private(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config, "get", lambda: settings.model_copy(update={"bus": bus}))
 
 
+def called(job: Job, handler: BusProxyHandler) -> Ending:
+    """What its answer means, while nobody leaves."""
+    ending = callback.call(job, handler, Leaving())
+    assert ending is not None
+    return ending
+
+
 def bound(side: Side, sidecar: Sidecar, *, approve: bool = True, **spec: Any) -> BusProxyHandler:
     """A type that is called at the sidecar."""
     body = {"job_type": "called", "service": "media", "transport": "http", "url": sidecar.url, "spec": spec}
@@ -123,7 +132,7 @@ def given(side: Side, **params: Any) -> Job:
 def test_what_an_answer_means(side: Side, sidecar: Sidecar, status: int, content: bytes, kind: str):
     handler = bound(side, sidecar)
     sidecar.answer = (status, content)
-    ending = callback.call(given(side), handler, threading.Event())
+    ending = called(given(side), handler)
     assert ending.kind == kind, ending.error
     assert ending.retryable
     assert len(sidecar.calls) == 1  # redirects lead nowhere
@@ -133,7 +142,7 @@ def test_what_an_answer_means(side: Side, sidecar: Sidecar, status: int, content
 def test_a_call_is_signed_and_says_who_calls(side: Side, sidecar: Sidecar):
     handler = bound(side, sidecar)
     job = given(side, n=1)
-    assert callback.call(job, handler, threading.Event()).kind == "completed"
+    assert called(job, handler).kind == "completed"
     headers, body = sidecar.calls[0]
     secret = signing.secret_of("video")
     assert signing.verify(secret, headers[signing.HEADER], body, clock.now())
@@ -161,30 +170,17 @@ def test_an_old_signature_is_worth_nothing(side: Side):
 
 
 @pytest.mark.usefixtures("private")
-def test_no_answer_in_time_means_later_and_a_worker_that_ends_does_not_wait(
-    side: Side, sidecar: Sidecar, jobs: HandPlatform
-):
+def test_no_answer_in_time_means_later(side: Side, sidecar: Sidecar, jobs: HandPlatform):
     handler = bound(side, sidecar, timeout=77.0)
     sidecar.hold.clear()
     sidecar.on_call = lambda: jobs.clock.advance(1)
-    ending = callback.call(given(side), handler, threading.Event())
+    ending = called(given(side), handler)
     assert (ending.kind, ending.deadline) == ("deferred", 77.0)
-    leaving = threading.Event()
-    sidecar.on_call = leaving.set
-    assert callback.call(given(side), handler, leaving).kind == "deferred"
-
-
-@pytest.mark.usefixtures("private")
-def test_a_sidecar_that_is_not_there_is_a_failure_to_be_tried_again(side: Side, sidecar: Sidecar):
-    handler = bound(side, sidecar)
-    sidecar.server_close()
-    ending = callback.call(given(side), handler, threading.Event())
-    assert (ending.kind, ending.error_type, ending.retryable) == ("failed", "Unreachable", True)
 
 
 def test_private_addresses_are_refused_when_it_connects(side: Side, sidecar: Sidecar):
     handler = bound(side, sidecar)
-    ending = callback.call(given(side), handler, threading.Event())
+    ending = called(given(side), handler)
     assert (ending.kind, ending.error_type, ending.retryable) == ("failed", "Blocked", False)
     assert sidecar.calls == []
 
@@ -207,7 +203,7 @@ def test_a_deliverer_claims_brings_and_writes_the_end(side: Side, sidecar: Sidec
     done, later = side.create("called", {"n": 1}), side.create("called", {"n": 2})
     brought = []
 
-    def bring(job: Job, handler: BusProxyHandler, leaving: threading.Event) -> Any:
+    def bring(job: Job, handler: BusProxyHandler, leaving: Leaving) -> Any:
         brought.append(job.params["n"])
         sidecar.answer = (200, b'{"result": 9}') if job.params["n"] == 1 else (202, b"")
         return callback.call(job, handler, leaving)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 from kombu import Connection
 
 from jobsplatform.kernel import clock, config
 from tasks import registry
 from tasks.bus import celery_queue
+from tasks.bus.leaving import Leaving
 from tasks.bus.proxy import BusProxyHandler
 from tasks.models import Job
 from tests.database.bus_running.conftest import Side
@@ -42,7 +41,8 @@ def test_a_run_goes_into_the_apps_own_queue(side: Side):
         first_started_at=clock.now(),
         attempt=1,
     )
-    ending = celery_queue.send(Job.objects.get(id=job_id), handler, threading.Event())
+    ending = celery_queue.send(Job.objects.get(id=job_id), handler, Leaving())
+    assert ending is not None
     assert (ending.kind, ending.deadline) == ("deferred", 60.0)
     with Connection(BROKER) as broker, broker.SimpleQueue("bus.video.media") as queue:
         message = queue.get(timeout=5)

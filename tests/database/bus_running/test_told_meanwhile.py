@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from datetime import timedelta
 from typing import Any
 
@@ -13,6 +12,7 @@ from jobsplatform.kernel.models import Process
 from jobsplatform.testing.platform import HandPlatform
 from tasks.bus import bindings
 from tasks.bus.delivery import Deliverer
+from tasks.bus.leaving import Leaving
 from tasks.models import HandlerBinding, Job
 from tasks.outcomes import Ending
 from tests.database.bus_running.conftest import Side
@@ -26,7 +26,7 @@ def test_the_deadline_that_a_called_sidecar_has_told_is_not_put_off_by_the_answe
     bindings.approve(HandlerBinding.objects.get(job_type="called").pk, actor=ACTOR, now=clock.now())
     job_id = side.create("called")
 
-    def bring(job: Job, handler: Any, leaving: threading.Event) -> Ending:
+    def bring(job: Job, handler: Any, leaving: Leaving) -> Ending:
         side.end({"id": job_id, "lease": job.lease}, "deferred", deadline_seconds=5)
         return Ending("deferred", deadline=86_400)
 
