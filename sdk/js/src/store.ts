@@ -1,3 +1,4 @@
+import { Told } from "./told.js";
 import type { ExternalJob, JobOutput, JobRow, JobRunEnded, LiveEvent, RunningJob, Snapshot } from "./wire.js";
 
 /** What is known of a topic. The maps are the client's own: read them, do not change them. */
@@ -10,11 +11,19 @@ export interface TopicState {
   readonly running: ReadonlyMap<string, RunningJob>;
 }
 
+/** So many times more than it shall hold is looked through for what may go. */
+const MOST_SLACK = 1.2;
 const FINAL = new Set(["completed", "failed", "cancelled"]);
 
 /** Whether a status is an end. */
 export function isEnded(status: string): boolean {
   return FINAL.has(status);
+}
+
+/** Whether a run of the job goes on, if only after its children have ended. */
+function isOnItsWay({ status, reason }: JobOutput): boolean {
+  if (status === "running" || status === "waiting") return true;
+  return (status === "pending" || status === "dispatched") && reason === "continuation";
 }
 
 const NAMES: Record<LiveEvent["name"], true> = {
@@ -40,6 +49,10 @@ export class Store {
   readonly jobs = new Map<string, JobRow>();
   readonly external = new Map<string, ExternalJob>();
   readonly running = new Map<string, RunningJob>();
+  private readonly told = new Told();
+  /** Rows of which an event was told. */
+  private readonly toldRows = new WeakSet<JobRow>();
+  private trimAbove = 0;
   private complete = false;
   private hasSnapshot = false;
 
@@ -58,13 +71,15 @@ export class Store {
       case "job_run_started": {
         const { app_id, job_type, job_id, started_at, actor } = event;
         // A run that goes on after its children have ended is the same run.
-        const fresh = !this.running.has(job_id);
+        const isOn = this.running.has(job_id);
         this.running.set(job_id, { app_id, job_type, job_id, started_at, actor });
-        return fresh;
+        return this.told.began(job_id, started_at) && !isOn;
       }
       case "job_run_ended":
         this.running.delete(event.job_id);
-        return true;
+        return this.told.ended(event.job_id, event.ended_at);
+      case "app_entity":
+        return this.told.entity(event.id);
       case "job_gone":
         this.running.delete(event.id);
         return this.jobs.delete(event.id);
@@ -79,26 +94,42 @@ export class Store {
    */
   replace(snapshot: Snapshot, limit: number): LiveEvent[] {
     const news: LiveEvent[] = [];
+    const first = !this.hasSnapshot;
     const before = new Map(this.jobs);
     const complete = snapshot.complete ?? snapshot.jobs.length < limit;
     this.replaceJobs(snapshot.jobs, complete, news);
     if (snapshot.external) this.replaceExternal(snapshot.external, news);
     if (snapshot.running) {
-      this.tellWholeRuns(before, news);
+      if (!first) this.tellWholeRuns(before, news);
       this.replaceRunning(snapshot.running, news);
     }
-    const first = !this.hasSnapshot;
+    for (const event of snapshot.events ?? []) if (this.told.entity(event.id)) news.push(event);
     this.hasSnapshot = true;
     this.complete = complete;
-    return first ? [] : news;
+    this.trimAbove = 0;
+    if (first) return news.filter((event) => event.name === "app_entity");
+    for (const event of news) if (event.name === "job_update") this.toldRows.add(this.jobs.get(event.job.id)!);
+    return news;
   }
 
-  /** Forgets ended jobs when there are many more than `most`, those first that ended longest ago. */
+  /**
+   * Forgets jobs when there are many more than `most`: those first that ended longest ago, then the oldest that wait
+   * for a run. What goes on is kept.
+   */
   trim(most: number): void {
-    if (this.jobs.size <= 1.2 * most) return;
-    const ended = [...this.jobs.values()].filter((row) => isEnded(row.job.status));
+    if (this.external.size > MOST_SLACK * most) trimExternal(this.external, most);
+    if (this.jobs.size <= Math.max(this.trimAbove, MOST_SLACK * most)) return;
+    const [ended, idle]: [JobRow[], JobRow[]] = [[], []];
+    for (const row of this.jobs.values()) {
+      if (isEnded(row.job.status)) ended.push(row);
+      else if (!isOnItsWay(row.job) && !this.running.has(row.job.id)) idle.push(row);
+    }
     ended.sort((one, other) => ((one.job.finished_at ?? "") < (other.job.finished_at ?? "") ? -1 : 1));
-    for (const row of ended.slice(0, this.jobs.size - most)) this.jobs.delete(row.job.id);
+    // Ids grow with time.
+    idle.sort((one, other) => (one.job.id < other.job.id ? -1 : 1));
+    for (const row of [...ended, ...idle].slice(0, this.jobs.size - most)) this.jobs.delete(row.job.id);
+    // What cannot be forgotten is not looked through again at each event.
+    this.trimAbove = MOST_SLACK * this.jobs.size;
   }
 
   private replaceJobs(rows: JobRow[], complete: boolean, news: LiveEvent[]): void {
@@ -124,11 +155,15 @@ export class Store {
       // An old job may come into sight because a newer one is gone; ids grow with time.
       if (known ? known.lease === job.lease && isEnded(known.status) : !this.complete && job.id < newest) continue;
       const { app_id, job_type, id: job_id, started_at } = job;
-      if (known?.status !== "running" && known?.status !== "waiting") {
+      if (this.told.began(job_id, started_at) && !(known && isOnItsWay(known))) {
         news.push({ name: "job_run_started", app_id, job_type, job_id, started_at, actor: actorOf(job) });
       }
-      news.push(endOf(job));
+      this.tellEnd(endOf(job), news);
     }
+  }
+
+  private tellEnd(event: JobRunEnded, news: LiveEvent[], guessed = false): void {
+    if (this.told.ended(event.job_id, event.ended_at, guessed)) news.push(event);
   }
 
   private replaceRunning(rows: RunningJob[], news: LiveEvent[]): void {
@@ -136,14 +171,22 @@ export class Store {
     this.running.clear();
     for (const row of rows) {
       this.running.set(row.job_id, row);
-      if (!before.delete(row.job_id)) news.push({ name: "job_run_started", ...row });
+      const fresh = this.told.began(row.job_id, row.started_at);
+      if (!before.delete(row.job_id) && fresh) news.push({ name: "job_run_started", ...row });
     }
     for (const row of before.values()) {
       const { app_id, job_type, job_id } = row;
       const job = this.jobs.get(job_id)?.job;
-      if (job?.status === "waiting") this.running.set(job_id, row); // on its way still, while its children run
-      else if (job) news.push(endOf(job));
-      else news.push({ name: "job_run_ended", app_id, job_type, job_id, success: false, reason: "unknown", ended_at: null });
+      // While its children run, and until what follows them has ended, it is the same run.
+      if (job && isOnItsWay(job)) this.running.set(job_id, row);
+      else if (job) {
+        this.told.began(job_id, job.started_at);
+        this.tellEnd(endOf(job), news);
+      } else {
+        // Gone from sight with its job: nobody knows how it ended.
+        const how = { success: false, reason: "unknown", ended_at: null };
+        this.tellEnd({ name: "job_run_ended", app_id, job_type, job_id, ...how }, news, true);
+      }
     }
   }
 
@@ -160,8 +203,10 @@ export class Store {
   private putJob(row: JobRow): boolean {
     const known = this.jobs.get(row.job.id);
     if (known && known.revision > row.revision) return false;
+    const told = known?.revision === row.revision && this.toldRows.has(known);
     this.jobs.set(row.job.id, row);
-    return true;
+    this.toldRows.add(row);
+    return !told;
   }
 
   private putExternal(row: ExternalJob): boolean {
@@ -186,4 +231,11 @@ function actorOf({ user_id, schedule_id, app_id }: JobOutput): string {
 
 function keyOf(row: ExternalJob): string {
   return `${row.app_id}:${row.job_id}`;
+}
+
+function trimExternal(rows: Map<string, ExternalJob>, most: number): void {
+  const inOrder = [...rows];
+  const ended = inOrder.filter(([, row]) => isEnded(row.status));
+  const open = inOrder.filter(([, row]) => !isEnded(row.status));
+  for (const [key] of [...ended, ...open].slice(0, rows.size - most)) rows.delete(key);
 }

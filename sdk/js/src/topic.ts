@@ -35,6 +35,7 @@ const MOST_KEPT = 2000;
 const REPLAY_MS = 400;
 const REPLAYS = 3;
 const SNAPSHOT_MS = 2000;
+const MOST_SHORT = 3;
 const MOST_AHEAD = 500;
 const SNAPSHOT_GAP_MS = 200;
 const REFRESH_MS = 1000;
@@ -56,6 +57,10 @@ export class Topic {
   private subscribed = false;
   private asks = 0;
   private askedLimit = 0;
+  /** Of the newest rows, so many are surely held; all of them when that is `MOST_LIMIT`. */
+  private heldLimit = 0;
+  /** Snapshots in a row that held fewer rows than were asked for, and not all. */
+  private short = 0;
   private snapshotAt = 0;
   /** The id of the last `app_entity`: what was told while nobody listened is asked for by it. */
   private lastEvent = "";
@@ -88,7 +93,8 @@ export class Topic {
 
   add(listener: TopicListener): void {
     this.listeners.add(listener);
-    if (this.askedLimit && this.limit > this.askedLimit) this.askSnapshot();
+    // Without a connection, the next one is asked for them.
+    if (this.subscribed && !this.refused && this.limit > this.askedLimit) this.restart();
     queueMicrotask(() => {
       if (!this.listeners.has(listener)) return;
       if (this.refused) guarded(() => listener.onError?.(this.refused!));
@@ -104,7 +110,7 @@ export class Topic {
   subscribe(): void {
     this.refused = null;
     const epoch = this.link.epoch;
-    if (this.seq !== null && this.epoch === epoch) {
+    if (this.seq !== null && this.epoch === epoch && this.limit <= this.heldLimit) {
       this.request({ since: { epoch, seq: this.seq } });
     } else {
       this.restart();
@@ -140,13 +146,15 @@ export class Topic {
 
   onSnapshot(snapshot: Snapshot): void {
     if (!Array.isArray(snapshot.jobs)) return;
-    const news = [...this.store.replace(snapshot, this.limit), ...(snapshot.events ?? [])];
-    this.lastEvent = snapshot.last_event_id ?? this.lastEvent;
+    const news = this.store.replace(snapshot, this.limit);
+    // Without the events before it, those would never be told: a poll does not bring them.
+    if (snapshot.events || !this.lastEvent) this.lastEvent = snapshot.last_event_id ?? this.lastEvent;
     this.store.trim(MOST_KEPT);
     this.synced = true;
     this.snapshotAt = Date.now();
     this.refused = null;
-    if (typeof snapshot.seq === "number") {
+    const enough = this.holdsEnough(snapshot);
+    if (typeof snapshot.seq === "number" && enough) {
       this.epoch = this.link.epoch;
       this.seq = snapshot.seq;
       this.head = Math.max(snapshot.seq, this.head);
@@ -156,6 +164,15 @@ export class Topic {
     for (const event of news) this.emit(event);
     this.tell();
     this.drain();
+  }
+
+  /** Or is it the answer to an earlier question, for fewer rows? The one that is awaited may have been lost. */
+  private holdsEnough({ complete, jobs }: Snapshot): boolean {
+    const all = complete ?? jobs.length < this.limit;
+    this.short = all || jobs.length >= this.limit ? 0 : this.short + 1;
+    if (this.short % MOST_SHORT) return false;
+    this.heldLimit = all ? MOST_LIMIT : this.limit;
+    return true;
   }
 
   onEvent(seq: number, event: LiveEvent): void {
@@ -219,6 +236,11 @@ export class Topic {
     }
     this.refused = error;
     this.settle();
+    if (this.synced) {
+      // What is shown is not kept true any more.
+      this.synced = false;
+      this.tellNow();
+    }
     for (const listener of [...this.listeners]) guarded(() => listener.onError?.(error));
   }
 
@@ -266,16 +288,19 @@ export class Topic {
   }
 
   private askSnapshot(): void {
-    if (!this.request(this.lastEvent ? { after_event: this.lastEvent } : {})) return;
+    if (!this.request({})) return;
     this.asks += 1;
     this.later(SNAPSHOT_MS * Math.min(5, this.asks), () => this.seq === null && this.askSnapshot());
   }
 
-  private request(more: { since?: { epoch: string; seq: number }; after_event?: string }): boolean {
+  private request(more: { since?: { epoch: string; seq: number } }): boolean {
     const { sub, name: topic, limit } = this;
+    // Whoever asks for events since then may get a snapshot too.
+    const after = this.lastEvent ? { after_event: this.lastEvent } : {};
+    if (!this.link.send({ type: "subscribe", sub, topic, snapshot: true, limit, ...more, ...after })) return false;
     this.askedLimit = limit;
     this.subscribed = true;
-    return this.link.send({ type: "subscribe", sub, topic, snapshot: true, limit, ...more });
+    return true;
   }
 
   /** A server of another version told something that may be a change of what is shown. */

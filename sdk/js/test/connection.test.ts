@@ -188,7 +188,8 @@ describe("polling", () => {
 
   it("tells of runs that began and ended between two polls, once", async () => {
     server.blocked = true;
-    const done = { status: "completed", lease: 1, started_at: "2026-01-01T12:00:00Z" } as const;
+    const at = (second: number) => ({ started_at: `2026-01-01T12:00:0${second}Z`, finished_at: `2026-01-01T12:00:0${second + 1}Z` });
+    const done = { status: "completed", lease: 1, ...at(0) } as const;
     server.putQuietly(TOPIC, { id: "a", ...done }, 1);
     server.putQuietly(TOPIC, { id: "b", status: "pending", lease: 0 }, 1);
     const { shown } = connect();
@@ -199,7 +200,7 @@ describe("polling", () => {
     await pass(10_000);
     expect(shown.names.filter((name) => name === "job_run_started")).toHaveLength(2);
     expect(shown.names.filter((name) => name === "job_run_ended")).toHaveLength(2);
-    server.putQuietly(TOPIC, { id: "b", ...done, lease: 2 }, 6);
+    server.putQuietly(TOPIC, { id: "b", ...done, ...at(5), lease: 2 }, 6);
     await pass(10_000);
     expect(shown.names.filter((name) => name === "job_run_ended")).toHaveLength(3);
   });

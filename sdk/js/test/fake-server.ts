@@ -21,6 +21,8 @@ export class FakeServer {
   /** Connections open and say nothing. */
   mute = false;
   missedEvents: AppEntity[] = [];
+  /** What snapshots and polls carry beside. */
+  more: Partial<Snapshot> = {};
   refusals = new Map<string, { code: string; message: string }>();
   attempts: number[] = [];
   addresses: string[] = [];
@@ -111,7 +113,14 @@ export class FakeServer {
 
   snapshot(topic: string, limit: number): Snapshot {
     const { jobs, running } = this.stream(topic);
-    return { type: "snapshot", jobs: [...jobs.values()].reverse().slice(0, limit), external: [], running: [...running.values()], events: this.missedEvents };
+    return {
+      type: "snapshot",
+      complete: jobs.size <= limit,
+      jobs: [...jobs.values()].reverse().slice(0, limit),
+      external: [],
+      running: [...running.values()],
+      ...this.more,
+    };
   }
 
   private beat(): void {
@@ -197,7 +206,7 @@ export class FakeSocket {
   }
 
   private subscribe(frame: Extract<ClientFrame, { type: "subscribe" }>): void {
-    const { sub, topic, since, limit } = frame;
+    const { sub, topic, since, limit, after_event } = frame;
     const refusal = this.server.refusals.get(topic);
     if (refusal) {
       this.push({ type: "error", sub, ...refusal });
@@ -205,7 +214,10 @@ export class FakeSocket {
     }
     this.topics.set(sub, topic);
     if (since?.epoch === this.server.epoch && this.covers(topic, since.seq)) this.replay(sub, since.seq);
-    else this.push({ ...this.server.snapshot(topic, limit), sub, seq: this.server.stream(topic).seq });
+    else {
+      const events = after_event === undefined ? {} : { events: this.server.missedEvents };
+      this.push({ ...this.server.snapshot(topic, limit), ...events, sub, seq: this.server.stream(topic).seq });
+    }
   }
 
   private replay(sub: string, after: number): void {

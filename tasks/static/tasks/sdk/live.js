@@ -302,10 +302,57 @@ function guarded(run) {
   }
 }
 
+// src/told.ts
+var MOST_KEYS = 1e4;
+var MOST_RUNS = 5e3;
+var MOST_ENTITIES = 2e3;
+var Told = class {
+  constructor() {
+    this.keys = /* @__PURE__ */ new Set();
+    /** The last word on each job's runs; guessed: that one had ended, not when or how. */
+    this.last = /* @__PURE__ */ new Map();
+    this.entities = /* @__PURE__ */ new Set();
+  }
+  /** A run began; false when that was told. Without an instant it is always another one. */
+  began(jobId, at) {
+    if (at !== null && !remember(this.keys, `began ${jobId} ${at}`, MOST_KEYS)) return false;
+    this.note(jobId, "began");
+    return true;
+  }
+  /** A run ended; false when that was told. Only the last of a job has an instant: attempts before it have none. */
+  ended(jobId, at, guessed = false) {
+    const before = this.last.get(jobId);
+    if (at !== null && !remember(this.keys, `ended ${jobId} ${at}`, MOST_KEYS)) return false;
+    if (before === "guessed" || before === "ended" && at === null) return false;
+    this.note(jobId, guessed ? "guessed" : "ended");
+    return true;
+  }
+  /** An app told something; false when that was told. */
+  entity(id) {
+    return remember(this.entities, id, MOST_ENTITIES);
+  }
+  note(jobId, word) {
+    this.last.delete(jobId);
+    this.last.set(jobId, word);
+    if (this.last.size > MOST_RUNS) this.last.delete(this.last.keys().next().value);
+  }
+};
+function remember(seen, key, most) {
+  if (seen.has(key)) return false;
+  seen.add(key);
+  if (seen.size > most) seen.delete(seen.values().next().value);
+  return true;
+}
+
 // src/store.ts
+var MOST_SLACK = 1.2;
 var FINAL = /* @__PURE__ */ new Set(["completed", "failed", "cancelled"]);
 function isEnded(status) {
   return FINAL.has(status);
+}
+function isOnItsWay({ status, reason }) {
+  if (status === "running" || status === "waiting") return true;
+  return (status === "pending" || status === "dispatched") && reason === "continuation";
 }
 var NAMES = {
   job_update: true,
@@ -327,6 +374,10 @@ var Store = class {
     this.jobs = /* @__PURE__ */ new Map();
     this.external = /* @__PURE__ */ new Map();
     this.running = /* @__PURE__ */ new Map();
+    this.told = new Told();
+    /** Rows of which an event was told. */
+    this.toldRows = /* @__PURE__ */ new WeakSet();
+    this.trimAbove = 0;
     this.complete = false;
     this.hasSnapshot = false;
   }
@@ -343,13 +394,15 @@ var Store = class {
         return this.putExternal(event.external);
       case "job_run_started": {
         const { app_id, job_type, job_id, started_at, actor } = event;
-        const fresh = !this.running.has(job_id);
+        const isOn = this.running.has(job_id);
         this.running.set(job_id, { app_id, job_type, job_id, started_at, actor });
-        return fresh;
+        return this.told.began(job_id, started_at) && !isOn;
       }
       case "job_run_ended":
         this.running.delete(event.job_id);
-        return true;
+        return this.told.ended(event.job_id, event.ended_at);
+      case "app_entity":
+        return this.told.entity(event.id);
       case "job_gone":
         this.running.delete(event.id);
         return this.jobs.delete(event.id);
@@ -363,25 +416,39 @@ var Store = class {
    */
   replace(snapshot, limit) {
     const news = [];
+    const first = !this.hasSnapshot;
     const before = new Map(this.jobs);
     const complete = snapshot.complete ?? snapshot.jobs.length < limit;
     this.replaceJobs(snapshot.jobs, complete, news);
     if (snapshot.external) this.replaceExternal(snapshot.external, news);
     if (snapshot.running) {
-      this.tellWholeRuns(before, news);
+      if (!first) this.tellWholeRuns(before, news);
       this.replaceRunning(snapshot.running, news);
     }
-    const first = !this.hasSnapshot;
+    for (const event of snapshot.events ?? []) if (this.told.entity(event.id)) news.push(event);
     this.hasSnapshot = true;
     this.complete = complete;
-    return first ? [] : news;
+    this.trimAbove = 0;
+    if (first) return news.filter((event) => event.name === "app_entity");
+    for (const event of news) if (event.name === "job_update") this.toldRows.add(this.jobs.get(event.job.id));
+    return news;
   }
-  /** Forgets ended jobs when there are many more than `most`, those first that ended longest ago. */
+  /**
+   * Forgets jobs when there are many more than `most`: those first that ended longest ago, then the oldest that wait
+   * for a run. What goes on is kept.
+   */
   trim(most) {
-    if (this.jobs.size <= 1.2 * most) return;
-    const ended = [...this.jobs.values()].filter((row) => isEnded(row.job.status));
+    if (this.external.size > MOST_SLACK * most) trimExternal(this.external, most);
+    if (this.jobs.size <= Math.max(this.trimAbove, MOST_SLACK * most)) return;
+    const [ended, idle] = [[], []];
+    for (const row of this.jobs.values()) {
+      if (isEnded(row.job.status)) ended.push(row);
+      else if (!isOnItsWay(row.job) && !this.running.has(row.job.id)) idle.push(row);
+    }
     ended.sort((one, other) => (one.job.finished_at ?? "") < (other.job.finished_at ?? "") ? -1 : 1);
-    for (const row of ended.slice(0, this.jobs.size - most)) this.jobs.delete(row.job.id);
+    idle.sort((one, other) => one.job.id < other.job.id ? -1 : 1);
+    for (const row of [...ended, ...idle].slice(0, this.jobs.size - most)) this.jobs.delete(row.job.id);
+    this.trimAbove = MOST_SLACK * this.jobs.size;
   }
   replaceJobs(rows, complete, news) {
     const before = new Map(this.jobs);
@@ -403,25 +470,34 @@ var Store = class {
       const known = before.get(job.id)?.job;
       if (known ? known.lease === job.lease && isEnded(known.status) : !this.complete && job.id < newest) continue;
       const { app_id, job_type, id: job_id, started_at } = job;
-      if (known?.status !== "running" && known?.status !== "waiting") {
+      if (this.told.began(job_id, started_at) && !(known && isOnItsWay(known))) {
         news.push({ name: "job_run_started", app_id, job_type, job_id, started_at, actor: actorOf(job) });
       }
-      news.push(endOf(job));
+      this.tellEnd(endOf(job), news);
     }
+  }
+  tellEnd(event, news, guessed = false) {
+    if (this.told.ended(event.job_id, event.ended_at, guessed)) news.push(event);
   }
   replaceRunning(rows, news) {
     const before = new Map(this.running);
     this.running.clear();
     for (const row of rows) {
       this.running.set(row.job_id, row);
-      if (!before.delete(row.job_id)) news.push({ name: "job_run_started", ...row });
+      const fresh = this.told.began(row.job_id, row.started_at);
+      if (!before.delete(row.job_id) && fresh) news.push({ name: "job_run_started", ...row });
     }
     for (const row of before.values()) {
       const { app_id, job_type, job_id } = row;
       const job = this.jobs.get(job_id)?.job;
-      if (job?.status === "waiting") this.running.set(job_id, row);
-      else if (job) news.push(endOf(job));
-      else news.push({ name: "job_run_ended", app_id, job_type, job_id, success: false, reason: "unknown", ended_at: null });
+      if (job && isOnItsWay(job)) this.running.set(job_id, row);
+      else if (job) {
+        this.told.began(job_id, job.started_at);
+        this.tellEnd(endOf(job), news);
+      } else {
+        const how = { success: false, reason: "unknown", ended_at: null };
+        this.tellEnd({ name: "job_run_ended", app_id, job_type, job_id, ...how }, news, true);
+      }
     }
   }
   replaceExternal(rows, news) {
@@ -436,8 +512,10 @@ var Store = class {
   putJob(row) {
     const known = this.jobs.get(row.job.id);
     if (known && known.revision > row.revision) return false;
+    const told = known?.revision === row.revision && this.toldRows.has(known);
     this.jobs.set(row.job.id, row);
-    return true;
+    this.toldRows.add(row);
+    return !told;
   }
   putExternal(row) {
     const known = this.external.get(keyOf(row));
@@ -458,6 +536,12 @@ function actorOf({ user_id, schedule_id, app_id }) {
 function keyOf(row) {
   return `${row.app_id}:${row.job_id}`;
 }
+function trimExternal(rows, most) {
+  const inOrder = [...rows];
+  const ended = inOrder.filter(([, row]) => isEnded(row.status));
+  const open = inOrder.filter(([, row]) => !isEnded(row.status));
+  for (const [key] of [...ended, ...open].slice(0, rows.size - most)) rows.delete(key);
+}
 
 // src/topic.ts
 var DEFAULT_LIMIT = 50;
@@ -466,6 +550,7 @@ var MOST_KEPT = 2e3;
 var REPLAY_MS = 400;
 var REPLAYS = 3;
 var SNAPSHOT_MS = 2e3;
+var MOST_SHORT = 3;
 var MOST_AHEAD = 500;
 var SNAPSHOT_GAP_MS = 200;
 var REFRESH_MS = 1e3;
@@ -490,6 +575,10 @@ var Topic = class {
     this.subscribed = false;
     this.asks = 0;
     this.askedLimit = 0;
+    /** Of the newest rows, so many are surely held; all of them when that is `MOST_LIMIT`. */
+    this.heldLimit = 0;
+    /** Snapshots in a row that held fewer rows than were asked for, and not all. */
+    this.short = 0;
     this.snapshotAt = 0;
     /** The id of the last `app_entity`: what was told while nobody listened is asked for by it. */
     this.lastEvent = "";
@@ -509,7 +598,7 @@ var Topic = class {
   }
   add(listener) {
     this.listeners.add(listener);
-    if (this.askedLimit && this.limit > this.askedLimit) this.askSnapshot();
+    if (this.subscribed && !this.refused && this.limit > this.askedLimit) this.restart();
     queueMicrotask(() => {
       if (!this.listeners.has(listener)) return;
       if (this.refused) guarded(() => listener.onError?.(this.refused));
@@ -523,7 +612,7 @@ var Topic = class {
   subscribe() {
     this.refused = null;
     const epoch = this.link.epoch;
-    if (this.seq !== null && this.epoch === epoch) {
+    if (this.seq !== null && this.epoch === epoch && this.limit <= this.heldLimit) {
       this.request({ since: { epoch, seq: this.seq } });
     } else {
       this.restart();
@@ -554,13 +643,14 @@ var Topic = class {
   }
   onSnapshot(snapshot) {
     if (!Array.isArray(snapshot.jobs)) return;
-    const news = [...this.store.replace(snapshot, this.limit), ...snapshot.events ?? []];
-    this.lastEvent = snapshot.last_event_id ?? this.lastEvent;
+    const news = this.store.replace(snapshot, this.limit);
+    if (snapshot.events || !this.lastEvent) this.lastEvent = snapshot.last_event_id ?? this.lastEvent;
     this.store.trim(MOST_KEPT);
     this.synced = true;
     this.snapshotAt = Date.now();
     this.refused = null;
-    if (typeof snapshot.seq === "number") {
+    const enough = this.holdsEnough(snapshot);
+    if (typeof snapshot.seq === "number" && enough) {
       this.epoch = this.link.epoch;
       this.seq = snapshot.seq;
       this.head = Math.max(snapshot.seq, this.head);
@@ -570,6 +660,14 @@ var Topic = class {
     for (const event of news) this.emit(event);
     this.tell();
     this.drain();
+  }
+  /** Or is it the answer to an earlier question, for fewer rows? The one that is awaited may have been lost. */
+  holdsEnough({ complete, jobs }) {
+    const all = complete ?? jobs.length < this.limit;
+    this.short = all || jobs.length >= this.limit ? 0 : this.short + 1;
+    if (this.short % MOST_SHORT) return false;
+    this.heldLimit = all ? MOST_LIMIT : this.limit;
+    return true;
   }
   onEvent(seq, event) {
     if (this.seq === null) {
@@ -624,6 +722,10 @@ var Topic = class {
     }
     this.refused = error;
     this.settle();
+    if (this.synced) {
+      this.synced = false;
+      this.tellNow();
+    }
     for (const listener of [...this.listeners]) guarded(() => listener.onError?.(error));
   }
   drain() {
@@ -667,15 +769,17 @@ var Topic = class {
     this.later(REPLAY_MS, () => this.askMissing());
   }
   askSnapshot() {
-    if (!this.request(this.lastEvent ? { after_event: this.lastEvent } : {})) return;
+    if (!this.request({})) return;
     this.asks += 1;
     this.later(SNAPSHOT_MS * Math.min(5, this.asks), () => this.seq === null && this.askSnapshot());
   }
   request(more) {
     const { sub, name: topic, limit } = this;
+    const after = this.lastEvent ? { after_event: this.lastEvent } : {};
+    if (!this.link.send({ type: "subscribe", sub, topic, snapshot: true, limit, ...more, ...after })) return false;
     this.askedLimit = limit;
     this.subscribed = true;
-    return this.link.send({ type: "subscribe", sub, topic, snapshot: true, limit, ...more });
+    return true;
   }
   /** A server of another version told something that may be a change of what is shown. */
   refreshSoon() {
