@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import datetime
 from typing import Any
+
+from django.db.models import Q
 
 from jobsplatform.kernel import clock, events
 from scheduler import queries
@@ -15,7 +18,7 @@ from scheduler.events import (
     ScheduleMended,
     SlotDecided,
 )
-from scheduler.models import Schedule
+from scheduler.models import Pause, Schedule, ScheduleTriggerLog
 from scheduler.states import PauseScope
 from tasks.live import hints, sources
 from tasks.output import iso
@@ -26,7 +29,7 @@ def install() -> None:
     for kind in (SlotDecided, ScheduleFaulty, ScheduleMended, ScheduleChanged, BackfillChanged):
         events.subscribe(kind, _changed)
     events.subscribe(PauseChanged, _paused)
-    sources.read_schedules_by(shapes)
+    sources.read_schedules_by(shapes, written)
 
 
 def _changed(event: Any) -> None:
@@ -42,6 +45,16 @@ def shapes(ids: Collection[str]) -> dict[str, dict[str, Any]]:
     """How these schedules stand: revision, state, next slot, last decision. Instants are in UTC."""
     rows = list(Schedule.objects.filter(pk__in=ids))
     return {one.schedule.id: shape(one) for one in queries.listed(rows, clock.now())}
+
+
+def written(since: datetime, most: int) -> set[str]:
+    """The schedules that were changed, have decided, or were paused or resumed since then; about ``most`` of them."""
+    found = set(Schedule.objects.filter(updated_at__gte=since).values_list("pk", flat=True)[:most])
+    decided = ScheduleTriggerLog.objects.filter(triggered_at__gte=since).order_by("-triggered_at", "-id")
+    found |= set(decided.values_list("schedule_id", flat=True)[:most])
+    pauses = Pause.objects.filter(scope=PauseScope.SCHEDULE)
+    moved = pauses.filter(Q(created_at__gte=since) | Q(lifted_at__gte=since)).order_by("-id")
+    return found | set(moved.values_list("target", flat=True)[:most])
 
 
 def shape(one: queries.Listed) -> dict[str, Any]:

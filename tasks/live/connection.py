@@ -100,6 +100,7 @@ class Connection:
             listening.begin_at(since.seq)
         elif not ask.snapshot:
             listening.begin_at(stream.seq)
+            self.hub.begun(listening)
         else:
             seq, inside, found = await self.hub.snapshot(stream, ask.limit)
             if listening.stream is not stream:
@@ -114,6 +115,7 @@ class Connection:
                 inside += f',"events":[{",".join(missed)}]'
             await self.reply(f"{head}{inside}}}")
             listening.begin_at(seq)
+            self.hub.begun(listening)
         self.wake()
 
     def _replay(self, listening: Listening, after: int) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from weakref import WeakKeyDictionary
 
@@ -208,6 +208,11 @@ class Hub:
         listening.ready = False
         listening.stream.listeners.discard(listening)
 
+    def begun(self, listening: Listening) -> None:
+        """It hears events from now on, and knows no more than a snapshot of jobs."""
+        if listening.topic.kind is Kind.SCHEDULE:
+            self.rounds.untold(listening.topic.value)
+
     async def snapshot(self, stream: Stream, limit: int) -> Snapshot:
         """What the stream's topic holds, read after this was called. Those who ask meanwhile share the next reading."""
         flight = stream.flights.get(limit)
@@ -271,6 +276,13 @@ class Hub:
 
     def skip_wide(self) -> None:
         """Too much has changed to be told one by one."""
-        for stream in self.streams.wide_ones():
+        self._skip(self.streams.wide_ones())
+
+    def skip(self, kinds: Collection[Kind]) -> None:
+        """The same, on topics of these kinds alone."""
+        self._skip([stream for stream in self.streams if stream.topic.kind in kinds])
+
+    def _skip(self, streams: Collection[Stream]) -> None:
+        for stream in streams:
             stream.skip()
-            self.touched([stream])
+        self.touched(streams)

@@ -71,20 +71,33 @@ def changed_jobs(since: datetime, among: Q, most: int) -> list[tuple[UUID, int]]
     return list(rows.values_list("id", "revision")[:most])
 
 
+def changed_leaders(since: datetime, among: Q, most: int) -> list[tuple[UUID, int]]:
+    """The same of jobs that others show as their own: those written since then that one of ``among`` follows. The
+    followers' own rows are not written when their leader moves."""
+    if among == Q():
+        return []  # then their leaders are among them
+    rows = Job.objects.filter(role=Role.LEADER, updated_at__gte=since).order_by()
+    leaders = dict(rows.values_list("id", "revision")[:most])
+    if not leaders:
+        return []
+    followed = Job.objects.filter(among, leader_id__in=leaders).order_by().values_list("leader_id", flat=True)
+    return [(leader_id, leaders[leader_id]) for leader_id in followed.distinct()]
+
+
 def revisions(ids: Collection[UUID]) -> dict[UUID, int]:
     """The revisions of those of these jobs that are there."""
     return dict(Job.objects.filter(id__in=ids).order_by().values_list("id", "revision"))
 
 
 def changed_external(since: datetime, most: int) -> list[tuple[int, int]]:
-    """Ids and revisions of external jobs written since then."""
-    rows = ExternalJob.objects.filter(updated_at__gte=since).order_by()
+    """Ids and revisions of external jobs written since then, the last first, at most ``most``."""
+    rows = ExternalJob.objects.filter(updated_at__gte=since).order_by("-updated_at", "-pk")
     return list(rows.values_list("id", "revision")[:most])
 
 
 def new_app_events(since: datetime, most: int) -> list[int]:
-    """Ids of what apps have told since then."""
-    rows = AppEvent.objects.filter(created_at__gte=since).order_by()
+    """Ids of what apps have told since then, the last first, at most ``most``."""
+    rows = AppEvent.objects.filter(created_at__gte=since).order_by("-pk")
     return list(rows.values_list("id", flat=True)[:most])
 
 

@@ -145,6 +145,11 @@ class Rounds:
             if place is not None:
                 self._hub.touched(self._hub.streams.tell(event, place))
 
+    def untold(self, name: str) -> None:
+        """Somebody listens to this schedule who was not told how it stands: tell it again."""
+        self._schedules.pop(name, None)
+        self.want(hints.SCHEDULE, name)
+
     async def tell_schedules(self, names: list[str]) -> None:
         """Tell of these schedules, as far as they are not as they were told last."""
         streams = self._hub.streams

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from datetime import datetime
 from typing import Any
 
 from jobsplatform.kernel.models import App
@@ -11,14 +12,22 @@ from tasks.models import Suspension
 
 Shapes = Mapping[str, Mapping[str, Any]]
 ScheduleReader = Callable[[Collection[str]], Shapes]
+ScheduleLook = Callable[[datetime, int], Collection[str]]
 
 _schedules: ScheduleReader | None = None
+_written: ScheduleLook | None = None
 
 
-def read_schedules_by(reader: ScheduleReader | None) -> None:
-    """Whoever knows of schedules says how they are read: ids → shapes, for those that are there."""
-    global _schedules
-    _schedules = reader
+def read_schedules_by(reader: ScheduleReader | None, written: ScheduleLook | None = None) -> None:
+    """Whoever knows of schedules says how they are read: ids → shapes, for those that are there; and which were
+    written since an instant, at most so many."""
+    global _schedules, _written
+    _schedules, _written = reader, written
+
+
+def schedules_written(since: datetime, most: int) -> set[str]:
+    """The schedules that have been written or have decided since then."""
+    return set() if _written is None else set(_written(since, most))
 
 
 def schedules(ids: Collection[str]) -> dict[str, str]:
