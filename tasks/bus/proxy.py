@@ -107,5 +107,7 @@ def _spec(app_id: str, job_type: str, given: Mapping[str, Any], schema: Schema) 
     if spec.priority >= Priority.URGENT:
         raise InvalidInput(f"spec: priority {int(Priority.URGENT)} and above are the platform's own.")
     if spec.queue != own:
-        raise InvalidInput(f"spec: sidecars of this app serve the queue {own!r} alone; leave {spec.queue!r} out.")
+        raise InvalidInput(
+            f"spec: sidecars of this app serve the queue {own!r} alone; leave {spec.queue!r} out."
+        )
     return spec

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tasks.bus.delivery import Deliverer
 from tasks.bus.leaving import Leaving
 from tasks.models import HandlerBinding, Job
 from tasks.outcomes import Ending
+from tasks.worker.crew import Crew
 from tests.database.bus_running.conftest import Side
 from tests.database.bus_running.test_callback import ACTOR, Sidecar, bound, called, given, private, sidecar
 
@@ -169,3 +171,29 @@ def again(job: Job, ending: Ending) -> Job:
         state="running", hold="", worker_id=job.id, lease=job.lease + 1, started_at=clock.now()
     )
     return Job.objects.get(id=job.id)
+
+
+class Spy:
+    """Writes down what is asked of it."""
+
+    def __init__(self, told: list[str], name: str) -> None:
+        self._told, self._name = told, name
+
+    def __getattr__(self, what: str) -> Any:
+        return lambda *_: self._told.append(f"{self._name}.{what}")
+
+
+@pytest.mark.parametrize("hurry", [False, True])
+def test_a_drain_stops_sending_first_and_waits_for_answers_last(hurry: bool):
+    told: list[str] = []
+    crew = Crew(SimpleNamespace(consumer=None))
+    crew.dispatcher, crew._deliverers = Spy(told, "dispatcher"), [Spy(told, "bus")]  # type: ignore[assignment, list-item]
+    crew._watchdog, crew._heartbeat = Spy(told, "watchdog"), Spy(told, "heartbeat")  # type: ignore[assignment]
+    crew.sender = Spy(told, "sender")  # type: ignore[assignment]
+    crew.incarnation = SimpleNamespace(id=None, queues=[])  # type: ignore[assignment]
+    crew.take_nothing_new()
+    assert told == ["dispatcher.stop", "bus.close"]
+    crew.drain._hurry = hurry
+    crew.leave()
+    ends = ["bus.hurry", "bus.stop"] if hurry else ["bus.stop"]
+    assert told[2:] == [*ends, "watchdog.stop", "heartbeat.stop", "sender.remove_queue"]
