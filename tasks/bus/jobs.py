@@ -145,6 +145,8 @@ def _parents(call: Call, wishes: Sequence[CreateIn]) -> dict[UUID | None, Job]:
     if not wanted:
         return {}
     rows = Job.objects.filter(id__in=wanted, app_id=call.app_id).only("id", "state", "tenant_id", "user_id")
+    # Until the children are there, nobody ends a parent without seeing them.
+    rows = rows.order_by("id").select_for_update()
     found: dict[UUID | None, Job] = {job.id: job for job in rows}
     if len(found) < len(wanted):
         raise not_found()

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
 import pytest
+from django.db import connection, transaction
 
 from jobsplatform.kernel import clock, processes
 from jobsplatform.kernel.audit import Actor
 from jobsplatform.kernel.errors import StaleLease
+from jobsplatform.kernel.loop import wait_until
 from tasks import control, finish, registry, remote, rescue, submit
 from tasks.bus import bindings, runner
 from tasks.models import Job, JobAttempt
 from tasks.outcomes import Ending
 from tasks.requests import JobRequest
+from tests.database.bus.client import Answer, make_client
 from tests.database.test_races import together
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
@@ -142,3 +146,27 @@ def test_progress_against_the_end(round_: int):
     job.refresh_from_db()
     assert job.state in ("completed", "pending", "failed")
     assert JobAttempt.objects.filter(job=job).count() == 1
+
+
+def test_a_child_of_a_parent_that_ends_at_this_moment():
+    parent, client = begun(), make_client(APP)
+
+    def somebody_waits() -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1 FROM pg_locks WHERE NOT granted LIMIT 1")
+            return cursor.fetchone() is not None
+
+    def end() -> None:
+        with transaction.atomic():
+            completing(parent)()
+            ended.set()
+            assert wait_until(somebody_waits, timeout=30, every=0.01)
+
+    def create() -> Answer:
+        assert ended.wait(30)
+        return client.call("jobs.create", {"job_type": "race", "parent_id": str(parent.id)})
+
+    ended = threading.Event()
+    _, answer = together([end, create])
+    assert answer.code == "STATE_CONFLICT"
+    assert not Job.objects.filter(parent_id=parent.id).exists()
