@@ -3,6 +3,8 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   resolve: { alias: { "@jobsplatform/live": fileURLToPath(new URL("src/index.ts", import.meta.url)) } },
+  // The scripts of the admin lie outside of this folder.
+  server: { fs: { allow: ["../.."] } },
   test: {
     environment: "happy-dom",
     environmentOptions: { happyDOM: { url: "https://jobs.example/page" } },

@@ -1,5 +1,6 @@
 // The list of jobs, kept true in its place. What is told moves states, bars and attempts at once; which jobs the list's
 // filters let in, what holds one back and who runs it, the server is asked, by ids and a few times a second at most.
+import { cut, Marks } from "./bounds.js";
 import { link } from "./link.js";
 import { ended, putAge, putProgress, putState } from "./looks.js";
 
@@ -8,8 +9,12 @@ const LOOK_MS = 3000;
 const MOST_ASKED = 50;
 const MOST_PLACED = 25;
 const QUIET_MS = 2500;
+const MOST_MARKS = 5000;
+const MOST_WANTED = 4 * MOST_ASKED;
+const MOST_HELD = 200;
+const MOST_BEYOND = 1000;
 
-class JobList {
+export class JobList {
     constructor(strip) {
         this.strip = strip;
         this.rowsUrl = strip.dataset.jpRows;
@@ -20,7 +25,7 @@ class JobList {
         this.news = strip.querySelector(".jp-news");
         this.template = document.getElementById("job-list-template");
         this.known = new Map(); // what is shown of each row: its revision, and the mark it was asked about with
-        this.asked = new Map(); // marks of jobs that are not on this page
+        this.asked = new Marks(MOST_MARKS); // marks of jobs that are not on this page
         this.wanted = new Set();
         this.held = new Map(); // rows that may be placed when nobody works in the list
         this.beyond = new Set(); // jobs of the list that have no place on this page
@@ -74,10 +79,7 @@ class JobList {
         const mark = [job.status, job.attempt, job.lease, job.status === "pending" ? revision : ""].join("/");
         const shown = this.known.get(job.id);
         if (!shown) {
-            if (this.asked.get(job.id) === mark) return;
-            if (this.asked.size > 5000) this.asked.clear();
-            this.asked.set(job.id, mark);
-            this.ask(job.id);
+            if (this.asked.put(job.id, mark)) this.ask(job.id);
             return;
         }
         if (revision <= shown.revision) return;
@@ -103,7 +105,23 @@ class JobList {
 
     ask(id) {
         this.wanted.add(id);
+        // Nobody is asked while the page is hidden, which may be for days.
+        if (this.wanted.size > 4 * MOST_WANTED) this.shed();
         this.timer ??= setTimeout(() => this.send(), ASK_MS);
+    }
+
+    /** Of a flood, those that would have no place are not asked for one by one: the newest are. */
+    shed() {
+        const strangers = [...this.wanted].filter((id) => !this.known.has(id)).sort();
+        for (const id of strangers.slice(0, Math.max(0, this.wanted.size - MOST_WANTED))) {
+            if (!this.query) this.putBeyond(id);
+            this.wanted.delete(id);
+        }
+    }
+
+    putBeyond(id) {
+        this.beyond.add(id);
+        cut(this.beyond, MOST_BEYOND);
     }
 
     async send() {
@@ -116,19 +134,12 @@ class JobList {
         const order = (id) => (this.known.has(id) ? "~" : "") + id;
         const ids = [...this.wanted].sort((one, other) => (order(one) < order(other) ? 1 : -1)).slice(0, MOST_ASKED);
         for (const id of ids) this.wanted.delete(id);
-        // Of a flood, those that would have no place are not asked for one by one.
-        if (this.wanted.size > 4 * MOST_ASKED) {
-            for (const id of this.wanted) {
-                if (this.known.has(id)) continue;
-                if (!this.query) this.beyond.add(id);
-                this.wanted.delete(id);
-            }
-        }
+        if (this.wanted.size > MOST_WANTED) this.shed();
         this.busy = true;
         try {
             await this.fetched(ids);
         } catch {
-            for (const id of ids) this.asked.delete(id);
+            for (const id of ids) this.asked.forget(id);
         }
         this.busy = false;
         if (this.wanted.size) this.timer ??= setTimeout(() => this.send(), ASK_MS);
@@ -168,10 +179,18 @@ class JobList {
             this.settle(row, told);
         } else if (listed) {
             this.held.set(job.id, told);
+            if (this.held.size > MOST_HELD) this.giveUp(this.held.values().next().value);
         } else {
             this.held.delete(job.id);
             this.beyond.delete(job.id);
         }
+    }
+
+    /** Too many wait for a place while somebody works in the list: this one will have none. */
+    giveUp({ job }) {
+        this.held.delete(job.id);
+        if (this.spot(job) !== "elsewhere") this.putBeyond(job.id);
+        if (Date.parse(job.created_at) >= this.drawn) this.recount(1);
     }
 
     settle(row, { job, hold, worker, listed }) {
@@ -209,7 +228,7 @@ class JobList {
                     this.insert(row);
                     placed += 1;
                 } else if (spot !== "elsewhere") {
-                    this.beyond.add(row.job.id);
+                    this.putBeyond(row.job.id);
                 }
             }
             this.recount(newest.filter((row) => Date.parse(row.job.created_at) >= this.drawn).length);
@@ -217,7 +236,7 @@ class JobList {
         }
         const size = this.held.size + this.beyond.size;
         this.news.hidden = !size;
-        const text = `${size} new – ${this.beyond.size ? "reload" : "show"}`;
+        const text = `${size}${this.beyond.size < MOST_BEYOND ? "" : "+"} new – ${this.beyond.size ? "reload" : "show"}`;
         if (size && this.news.textContent !== text) this.news.textContent = text;
     }
 

@@ -2,11 +2,13 @@
 // changes is fetched as the server draws it, and put in the place of the old.
 //
 // <div id="…" data-jp-live='["job:…"]' data-jp-pace="1000" data-jp-every="5000" data-jp-now="…">
+import { Marks } from "./bounds.js";
 import { link } from "./link.js";
 import { putProgress, putState } from "./looks.js";
 import { morph } from "./morph.js";
 
 const SOON_MS = 60;
+const MOST_SEEN = 5000;
 const BODY = "X-Page-Part";
 
 for (const part of document.querySelectorAll("[data-jp-live][id]")) keep(part);
@@ -14,14 +16,12 @@ for (const part of document.querySelectorAll("[data-jp-live][id]")) keep(part);
 function keep(part) {
     const refresh = refresher(part);
     for (const topic of JSON.parse(part.dataset.jpLive)) {
-        const seen = new Map();
+        const seen = new Marks(MOST_SEEN);
         let synced = false;
         const news = (job) => {
             paint(part, job);
             const mark = [job.status, job.attempt, job.lease, job.reason, job.error?.message].join("\n");
-            const changed = seen.get(job.id) !== mark;
-            seen.set(job.id, mark);
-            return changed;
+            return seen.put(job.id, mark);
         };
         link().subscribe(topic, {
             limit: Number(part.dataset.jpLimit ?? 50),
