@@ -6,11 +6,17 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from pydantic_core import to_json
+
 from tasks import family, registry
 from tasks.bus.proxy import BusProxyHandler
 from tasks.grace import grace_of
 from tasks.models import Job
 from tasks.output import iso, job_output
+
+MOST_CHILDREN_BYTES = 8 * 2**20
+SHORT_ERROR = 200
+"""Characters of an error that are told beyond."""
 
 
 def delivery(job: Job, now: datetime) -> dict[str, Any]:
@@ -48,8 +54,10 @@ def delivery_of(job: Job, handler: BusProxyHandler, now: datetime) -> dict[str, 
 
 
 def _children(job_id: UUID) -> list[dict[str, Any]]:
-    return [
-        {
+    """How each ended, oldest first; once they are large in all, the rest without what makes them so."""
+    children, size = [], 0
+    for child in family.each_result(job_id):
+        told = {
             "key": child["child_key"],
             "id": str(child["id"]),
             "state": child["state"],
@@ -57,5 +65,8 @@ def _children(job_id: UUID) -> list[dict[str, Any]]:
             "error": child["error"],
             "data": child["data"],
         }
-        for child in family.results(job_id)
-    ]
+        size += len(to_json(told))
+        if size > MOST_CHILDREN_BYTES:
+            told = {**told, "result": None, "error": told["error"][:SHORT_ERROR], "data": {}}
+        children.append(told)
+    return children

@@ -114,7 +114,8 @@ class QueryIn(Input):
 
 
 class QueryOut(Output):
-    """Jobs, the newest first; ``next`` is the ``after`` of the following page."""
+    """Jobs, the newest first; ``next`` is the ``after`` of the following page. A page of large jobs has fewer than
+    were asked for; so may one of ``ids``."""
 
     jobs: list[JobOutput]
     next: str | None

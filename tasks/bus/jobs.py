@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from pydantic_core import to_json
 
 from jobsplatform.kernel import audit, clock
 from jobsplatform.kernel.db import retry_deadlocks
@@ -28,11 +30,17 @@ from tasks.bus.job_schemas import (
     QueryIn,
     QueryOut,
 )
+from tasks.filters import JobFilter
 from tasks.models import Job
 from tasks.output import job_output
 from tasks.requests import JobRequest
 from tasks.states import FINAL
 from tasks.submit import SubmitResult
+
+MOST_ANSWER_BYTES = 16 * 2**20
+"""A page of jobs ends with the one that brings it past this."""
+
+FEW = 50
 
 
 @retry_deadlocks
@@ -70,10 +78,27 @@ def query(call: Call, given: QueryIn) -> dict[str, Any]:
     if given.id is not None:
         return {"jobs": [job_output(own_job(call, given.id), now=now)], "next": None}
     if given.ids is not None:
-        rows = Job.objects.filter(id__in=given.ids, app_id=call.app_id).select_related("leader")
-        return {"jobs": [job_output(job, now=now) for job in rows.order_by("-id")], "next": None}
-    page = queries.page(own(call, given.filter), limit=given.limit, after=given.after)
-    return {"jobs": [job_output(job, now=now) for job in page.jobs], "next": page.next}
+        return _page(JobFilter(ids=tuple(given.ids), app_id=call.app_id), len(given.ids), given.after, now)
+    return _page(own(call, given.filter), given.limit, given.after, now)
+
+
+def _page(wanted: JobFilter, limit: int, after: UUID | None, now: datetime) -> dict[str, Any]:
+    """A page of so many jobs, or of fewer that are large. What is large is read few at a time."""
+    jobs: list[dict[str, Any]] = []
+    size, following, few = 0, None if after is None else str(after), FEW
+    while True:
+        page = queries.page(wanted, limit=min(few, limit - len(jobs)), after=following)
+        for job in page.jobs:
+            jobs.append(job_output(job, now=now))
+            size += len(to_json(jobs[-1]))
+            if size > MOST_ANSWER_BYTES:
+                more = page.next is not None or job is not page.jobs[-1]
+                return {"jobs": jobs, "next": jobs[-1]["id"] if more else None}
+        following = page.next
+        if following is None or len(jobs) == limit:
+            return {"jobs": jobs, "next": following}
+        if size * 4 < MOST_ANSWER_BYTES:
+            few = limit
 
 
 def cancel(call: Call, given: CancelIn) -> dict[str, Any]:

@@ -173,3 +173,23 @@ def test_a_job_for_later_waits(video: BusClient):
     later = clock.now() + timedelta(hours=1)
     made = video.ok("jobs.create", {"job_type": "scan", "run_after": later.isoformat()})
     assert made["job"]["run_after"] == later.isoformat().replace("+00:00", "Z")
+
+
+@pytest.mark.parametrize("few", [2, 50])
+@pytest.mark.parametrize("by", ["filter", "ids"])
+def test_a_page_of_large_jobs_is_short_and_goes_on(video: BusClient, monkeypatch, few: int, by: str):
+    wishes = [{"job_type": "scan", "data": {"text": "x" * 1000}} for _ in range(7)]
+    ids = [each["id"] for each in video.ok("jobs.create_many", {"jobs": wishes})["results"]]
+    monkeypatch.setattr("tasks.bus.jobs.FEW", few)
+    monkeypatch.setattr("tasks.bus.jobs.MOST_ANSWER_BYTES", 4000)
+    wanted = {"ids": ids} if by == "ids" else {"filter": {"types": ["scan"]}, "limit": 6}
+    sizes, seen, after = [], [], {}
+    while True:
+        page = video.ok("jobs.query", {**wanted, **after})
+        sizes.append(len(page["jobs"]))
+        seen += [each["id"] for each in page["jobs"]]
+        if page["next"] is None:
+            break
+        after = {"after": page["next"]}
+    assert seen == sorted(ids, reverse=True)
+    assert sizes == [3, 3, 1]

@@ -145,6 +145,23 @@ def test_children_and_the_continuation(side: Side):
     assert side.end(key(again), "completed", result="all")["state"] == "completed"
 
 
+def test_of_very_large_children_the_first_are_told_whole(side: Side, monkeypatch):
+    monkeypatch.setattr("tasks.bus.deliveries.MOST_CHILDREN_BYTES", 3000)
+    monkeypatch.setattr("tasks.family._FEW", 2)
+    side.bind("parent", continuation=True)
+    side.create("parent")
+    (given,) = side.claim("parent")
+    children = [{"job_type": "scrape", "data": {"n": n}} for n in range(5)]
+    ids = side.client.ok("jobs.batch_children", {**key(given), "children": children})["ids"]
+    side.end(key(given), "completed")
+    for child in side.claim(limit=5, capacity=6):
+        side.end(key(child), "completed", result="x" * 1000)
+    told = side.claim("parent")[0]["children"]
+    assert [child["id"] for child in told] == ids
+    assert [child["result"] for child in told] == ["x" * 1000] * 2 + [None] * 3
+    assert [child["data"] for child in told] == [{"n": 0}, {"n": 1}, {}, {}, {}]
+
+
 def test_where_callers_run_their_jobs_those_of_sidecars_wait_for_them(side: Side):
     job_id = side.create()
     assert inline.run_now(UUID(job_id)) is False
