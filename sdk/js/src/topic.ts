@@ -117,10 +117,13 @@ export class Topic {
     }
   }
 
-  /** Asks for whatever came after the last event: the server may have told it to nobody. */
+  /** No beat has come: asks for whatever came after the last event, which the server may have told to nobody. */
   probe(): void {
     if (this.refused || this.seq === null) return;
-    this.link.send({ type: "replay", sub: this.sub, after: this.seq });
+    this.strange += 1;
+    // The server does not answer while it waits for us to ask for a snapshot, whose demand was lost.
+    if (this.strange > STRANGE_BEATS) this.restart();
+    else this.link.send({ type: "replay", sub: this.sub, after: this.seq });
   }
 
   /** The connection is gone: unless polls go on, what is shown may be old from here on. */

@@ -282,3 +282,14 @@ describe("a topic that is refused later", () => {
     expect(heard.state!.synced).toBe(false);
   });
 });
+
+describe("a resync that was lost", () => {
+  it("is made good though no beat comes", async () => {
+    const heard = listen();
+    await pass(10);
+    server.lose = (frame) => ["event", "beat", "resync"].includes(frame.type);
+    for (let n = 1; n <= 150; n++) server.put(TOPIC, { id: "a" }, n);
+    await pass(8000);
+    expect(heard.state!.jobs.get("a")?.revision).toBe(150);
+  });
+});

@@ -618,10 +618,12 @@ var Topic = class {
       this.restart();
     }
   }
-  /** Asks for whatever came after the last event: the server may have told it to nobody. */
+  /** No beat has come: asks for whatever came after the last event, which the server may have told to nobody. */
   probe() {
     if (this.refused || this.seq === null) return;
-    this.link.send({ type: "replay", sub: this.sub, after: this.seq });
+    this.strange += 1;
+    if (this.strange > STRANGE_BEATS) this.restart();
+    else this.link.send({ type: "replay", sub: this.sub, after: this.seq });
   }
   /** The connection is gone: unless polls go on, what is shown may be old from here on. */
   disconnected(polled = false) {
