@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Callable
+from typing import Any
 from uuid import UUID
 
 from django.db import DatabaseError, connections
@@ -43,7 +44,7 @@ class Presence(Loop):
         if not self._works():
             return False
         now = clock.now()
-        changes = {"info": self._tells()} if self._tells is not None else {}
+        changes: dict[str, Any] = {"info": self._tells()} if self._tells is not None else {}
         if self.process_id is None or not processes.beat(self.process_id, now, **changes):
             name = f"{self._role}@{socket.gethostname()}"
             self.process_id = processes.register(self._role, name=name, now=now).pk

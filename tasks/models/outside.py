@@ -112,7 +112,9 @@ class LiveTicket(models.Model):
 
     digest = models.CharField(primary_key=True, max_length=64)
     user_id = models.CharField(max_length=USER_LENGTH, blank=True, default="")
-    session_key = models.TextField(blank=True, default="", help_text="Of the session that asked; it ends with that.")
+    session_key = models.TextField(
+        blank=True, default="", help_text="Of the session that asked; it ends with that."
+    )
     token = models.ForeignKey(AppToken, null=True, on_delete=models.CASCADE, related_name="+")
     app = models.ForeignKey(App, null=True, on_delete=models.CASCADE, related_name="+")
     topics = models.JSONField(default=list, help_text="What it may hear; empty: whatever its user may.")
