@@ -51,7 +51,7 @@ class Requests:
     def _kinds(self, schema: Schema) -> Iterator[Schema]:
         if "$ref" in schema:
             yield from self._kinds(self._components[schema["$ref"].rpartition("/")[2]])
-        elif alternatives := schema.get("anyOf") or schema.get("oneOf"):
+        elif alternatives := schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf"):
             for each in alternatives:
                 yield from self._kinds(each)
         else:
