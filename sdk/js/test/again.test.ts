@@ -227,6 +227,18 @@ describe("a run that goes on after its children", () => {
   });
 });
 
+describe("a job that is cancelled between two attempts", () => {
+  it.each(["pending", "dispatched", "paused"] as const)("has not run again (%s)", async (status) => {
+    server.putQuietly(TOPIC, { id: "a", status, started_at: RUN.started_at }, 1);
+    const heard = listen();
+    await pass(1000);
+    server.putQuietly(TOPIC, { id: "a", status: "cancelled", started_at: RUN.started_at, finished_at: END }, 2);
+    resync();
+    await pass(1000);
+    expect(names(heard)).toEqual(["job_update"]);
+  });
+});
+
 describe("what is kept", () => {
   const fill = (store: Store, status: "pending" | "running" | "completed", from: number, to: number) => {
     for (let n = from; n < to; n++) {

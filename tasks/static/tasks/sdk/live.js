@@ -468,7 +468,8 @@ var Store = class {
     for (const { job } of this.jobs.values()) {
       if (!isEnded(job.status) || job.started_at === null || this.running.has(job.id)) continue;
       const known = before.get(job.id)?.job;
-      if (known ? known.lease === job.lease && isEnded(known.status) : !this.complete && job.id < newest) continue;
+      const isSame = known?.started_at === job.started_at && !isOnItsWay(known);
+      if (known ? isSame : !this.complete && job.id < newest) continue;
       const { app_id, job_type, id: job_id, started_at } = job;
       if (this.told.began(job_id, started_at) && !(known && isOnItsWay(known))) {
         news.push({ name: "job_run_started", app_id, job_type, job_id, started_at, actor: actorOf(job) });
