@@ -16,6 +16,9 @@ from tasks.live.desk import Desk
 
 T = TypeVar("T")
 PATIENCE = 10.0
+WHOLE_PATIENCE = 25.0
+"""A page is sent a beat each second, so that it never waits long for any frame."""
+
 HOST = "localhost"
 
 
@@ -64,10 +67,11 @@ class Page:
 
     async def next(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """The next frame that is wanted; those before it are kept in ``frames``."""
-        while True:
-            frame = await self._one()
-            if wanted(frame):
-                return frame
+        async with asyncio.timeout(WHOLE_PATIENCE):
+            while True:
+                frame = await self._one()
+                if wanted(frame):
+                    return frame
 
     async def _one(self) -> dict[str, Any]:
         message = await self.socket.receive_output(timeout=PATIENCE)
