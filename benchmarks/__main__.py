@@ -1,4 +1,4 @@
-"""`./dev bench jobs` and `schedules`: measure, and print a table or JSON. Progress goes to standard error."""
+"""`./dev bench jobs`, `schedules` and `live`: measure, and print a table or JSON. Progress goes to standard error."""
 
 from __future__ import annotations
 

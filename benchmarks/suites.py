@@ -1,4 +1,4 @@
-"""What can be measured: jobs or schedules, each with scenarios, versions to tell and a document of its own."""
+"""What can be measured: jobs, schedules, the live feed; each with scenarios, versions and a document of its own."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from benchmarks import machine
+from benchmarks.live import suite as live
 from benchmarks.scenarios import cancel, claim, drain, enqueue, local, memory, short_jobs, start, urgent
 from benchmarks.scenarios.base import Scenario
 from benchmarks.schedules import suite as schedules
@@ -37,4 +38,5 @@ class Suite:
 SUITES = {
     "jobs": Suite("jobs", _jobs),
     "schedules": Suite("schedules", schedules.scenarios, schedules.PACKAGES, schedules.prepare),
+    "live": Suite("live", live.scenarios, live.PACKAGES),
 }

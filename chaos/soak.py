@@ -17,6 +17,7 @@ from chaos import storm
 from chaos.cron import soak as cron_soak
 from chaos.errors import CannotRun
 from chaos.flat import Samples, Trend
+from chaos.live import storm as live_storm
 from chaos.machine import describe
 from chaos.platform import Servers, end_in_good_order
 from chaos.result import Result
@@ -78,6 +79,8 @@ def main(arguments: Sequence[str]) -> int:
         return cron_soak.main(arguments[1:])
     if arguments and arguments[0] == "schedules":
         return storm.main(arguments[1:])
+    if arguments and arguments[0] == "live":
+        return live_storm.main(arguments[1:])
     options = _parser().parse_args(arguments)
     if not 0 < options.minutes <= 10_000:
         print(f"./dev soak: --minutes: expected more than 0, got {options.minutes:g}", file=sys.stderr)
@@ -161,7 +164,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="./dev soak",
         description="Strike faults at random for long; the result goes into docs/chaos.md. "
-        "`./dev soak cron` compares cron expressions instead, `./dev soak schedules` storms at schedules.",
+        "`./dev soak cron` compares cron expressions instead, `./dev soak schedules` storms at schedules, "
+        "`./dev soak live` at live pages.",
     )
     parser.add_argument("--minutes", type=float, default=MINUTES, help=f"how long (default: {MINUTES:g})")
     parser.add_argument("--seed", type=int, help="of what is chosen at random (default: a new one)")

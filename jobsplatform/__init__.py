@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from scheduler.declare import schedule
     from scheduler.states import Fold, Gap, Misfire, Overlap
+    from tasks.celery_task import celery_task
     from tasks.context import Child, ChildResult, JobContext
     from tasks.control import cancel
+    from tasks.django_tasks.options import task_options
     from tasks.filters import JobFilter
     from tasks.handlers import job
     from tasks.outcomes import Deferred, Discard, Fail, Outcome, Pause, Retry, Snooze
@@ -42,10 +44,12 @@ __all__ = [
     "Retry",
     "Snooze",
     "cancel",
+    "celery_task",
     "enqueue",
     "get_job",
     "job",
     "schedule",
+    "task_options",
 ]
 
 _HOMES = {
@@ -67,10 +71,12 @@ _HOMES = {
     "Retry": "tasks.outcomes",
     "Snooze": "tasks.outcomes",
     "cancel": "tasks.control",
+    "celery_task": "tasks.celery_task",
     "enqueue": "tasks.submit",
     "get_job": "tasks.queries",
     "job": "tasks.handlers",
     "schedule": "scheduler.declare",
+    "task_options": "tasks.django_tasks.options",
 }
 
 

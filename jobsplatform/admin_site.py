@@ -33,6 +33,8 @@ class Admin(SimpleAdminConfig):
 def screens() -> admin.AdminSite:
     """The admin site with the screens of every installed app. Loaded at the first call."""
     admin.autodiscover()
+    admin.site.index_template = "jobsplatform/dashboard.html"
+    admin.site.index_title = "Dashboard"
     return admin.site
 
 

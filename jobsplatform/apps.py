@@ -11,10 +11,11 @@ class JobsPlatformConfig(AppConfig):
     verbose_name = "JobsPlatform"
 
     def ready(self) -> None:
-        from jobsplatform import telemetry
+        from jobsplatform import live_schedules, telemetry
         from jobsplatform.kernel import config
         from jobsplatform.telemetry import lines, schedule_lines
 
         telemetry.configure_logging(config.get())
         lines.install()
         schedule_lines.install()
+        live_schedules.install()

@@ -32,6 +32,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "jobsplatform.kernel",
     "django_celery_beat",
+    "ninja",  # for the static files of the bus's docs page
     "tasks",
     "scheduler",
     *(
@@ -102,6 +103,11 @@ WHITENOISE_AUTOREFRESH = DEBUG
 
 # Set up by jobsplatform.telemetry, for every process in the same way.
 LOGGING_CONFIG = None
+
+# Tasks of reusable apps run as jobs, in whichever of our queues they name.
+TASKS = {
+    "default": {"BACKEND": "tasks.backend.JobsBackend", "QUEUES": list(JOBSPLATFORM.tasks.queues)},
+}
 
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"

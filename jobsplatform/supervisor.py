@@ -115,6 +115,7 @@ def web_child(file_number: int) -> Child:
     """uvicorn on the socket that we listen on, so that a restart loses no connection."""
     command = [sys.executable, "-m", "uvicorn", web.APPLICATION, "--fd", str(file_number)]
     command += ["--no-access-log", "--log-level", "warning", "--lifespan", "on"]
+    command += ["--ws-max-size", str(web.WS_MAX_BYTES), "--ws-per-message-deflate", "false"]
     return Child("web server", command, grace=KILL_SECONDS, inherited=(file_number,))
 
 

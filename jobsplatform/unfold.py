@@ -31,13 +31,20 @@ def _page(title: str, icon: str, model: str) -> dict[str, Any]:
     }
 
 
+def _link(title: str, icon: str, address: str) -> dict[str, Any]:
+    """For everybody who is let in."""
+    return {"title": title, "icon": icon, "link": reverse_lazy(address)}
+
+
 NAVIGATION: list[dict[str, Any]] = [
     {
         "title": "Work",
         "items": [
+            _link("Dashboard", "space_dashboard", "admin:index"),
             _page("Jobs", "work_history", "tasks.job"),
             _page("Attempts", "replay", "tasks.jobattempt"),
             _page("Suspensions", "pause_circle", "tasks.suspension"),
+            _link("Live demo", "stream", "demo:page"),
         ],
     },
     {
@@ -66,8 +73,17 @@ NAVIGATION: list[dict[str, Any]] = [
         "items": [
             _page("Processes", "memory", "kernel.process"),
             _page("Tenants", "domain", "kernel.tenant"),
-            _page("Apps", "extension", "kernel.app"),
             _page("Audit", "policy", "kernel.auditevent"),
+        ],
+    },
+    {
+        "title": "Sidecars",
+        "items": [
+            _page("Apps", "extension", "kernel.app"),
+            _page("Tokens", "key", "kernel.apptoken"),
+            _page("Handlers", "cable", "tasks.handlerbinding"),
+            _page("External jobs", "open_in_new", "tasks.externaljob"),
+            _page("App events", "campaign", "tasks.appevent"),
         ],
     },
     {
@@ -102,6 +118,7 @@ UNFOLD: dict[str, Any] = {
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
     "COLORS": {"primary": PRIMARY},
+    "DASHBOARD_CALLBACK": "jobsplatform.dashboard.panels.fill",
     "SITE_FAVICONS": [
         {"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("tasks/icon.svg")},
     ],

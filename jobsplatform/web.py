@@ -16,6 +16,9 @@ APPLICATION = "jobsplatform.asgi:application"
 PORTS_TRIED = 50
 GRACE_SECONDS = 1
 
+WS_MAX_BYTES = 65_536
+"""Largest WebSocket frame from a client. Frames to clients are not compressed: that would cost more than it saves."""
+
 
 def listen(host: str, port: int) -> tuple[socket.socket, int]:
     """A listening socket on ``port``, or on the next one that is free.
@@ -56,6 +59,8 @@ class WebServer(uvicorn.Server):
                 access_log=False,
                 lifespan="on",
                 timeout_graceful_shutdown=GRACE_SECONDS,
+                ws_max_size=WS_MAX_BYTES,
+                ws_per_message_deflate=False,
             )
         )
         self._on_ready = on_ready

@@ -18,6 +18,10 @@ class TasksConfig(AppConfig):
             checks,  # noqa: F401  (registers the system checks)
             inline,
         )
+        from tasks.bus import bindings
+        from tasks.live import hints
 
         autodiscover_modules("jobs")
         inline.install()
+        hints.install()
+        bindings.install()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from datetime import datetime
+
+from django.db.models import Q
 
 from jobsplatform.kernel import events
 from tasks import followers, registry, transitions
 from tasks.events import CancelRequested, JobMoved
 from tasks.models import Job
 from tasks.retention import purge_after
-from tasks.states import CancelReason, Cause, State
+from tasks.states import CancelReason, Cause, Priority, Role, State
 
 
 def cancel(job: Job, reason: CancelReason, now: datetime, *, note: str = "") -> bool:
@@ -40,6 +44,37 @@ def cancel(job: Job, reason: CancelReason, now: datetime, *, note: str = "") -> 
         )
     )
     return True
+
+
+PLAIN = Q(role=Role.NONE, concurrency_key="", overlap_key="", priority__lt=Priority.USER_ACTION)
+"""Nobody waits for what such a job holds, save its parent."""
+
+
+def cancel_plain(jobs: Sequence[Job], reason: CancelReason, now: datetime) -> None:
+    """``cancel`` for many jobs that do not run and are ``PLAIN``, of which the caller holds the rows."""
+    by_type: dict[str, list[Job]] = defaultdict(list)
+    for job in jobs:
+        by_type[job.handler_key].append(job)
+    for alike in by_type.values():
+        spec = getattr(registry.find(alike[0].app_id, alike[0].job_type), "spec", None)
+        keep = purge_after(alike[0], State.CANCELLED, spec)
+        transitions.cancel_many([job.id for job in alike], reason, now, purge_after=keep)
+    told = (
+        JobMoved(
+            job.id,
+            job.handler_key,
+            "cancel",
+            State.CANCELLED,
+            job.lease,
+            job.queue,
+            str(reason),
+            Cause.CANCELLED,
+            job.worker_id,
+            job.parent_id,
+        )
+        for job in jobs
+    )
+    events.emit_all(list(told))
 
 
 def ask_to_stop(job: Job, reason: CancelReason, now: datetime) -> bool:

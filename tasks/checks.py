@@ -6,10 +6,14 @@ the settings and the other handlers. Errors stop ``manage.py``; warnings are tol
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from string import Formatter
 from typing import Any
 
+import django
+from django.apps import apps
 from django.core import checks
 
 from jobsplatform.kernel import config
@@ -25,7 +29,9 @@ Check = Callable[[JobHandler, Config], Iterator[checks.CheckMessage]]
 def handler_checks(app_configs: Any = None, **_: Any) -> list[checks.CheckMessage]:
     """Every fault of every declared handler, in the order of their keys."""
     settings = config.get()
-    return [message for handler in registry.all() for check in CHECKS for message in check(handler, settings)]
+    return [
+        message for handler in registry.declared() for check in CHECKS for message in check(handler, settings)
+    ]
 
 
 def _limits(handler: JobHandler, settings: Config) -> Iterator[checks.CheckMessage]:
@@ -132,4 +138,14 @@ def _text(handler: JobHandler, problem: str) -> str:
     return f"The job type {registry.shown(handler.spec.key)} ({handler.place}): {problem}."
 
 
+def backend_checks(app_configs: Any = None, **_: Any) -> list[checks.CheckMessage]:
+    """Those of the task backends in TASKS, where their framework does not see to it: before Django 6.0 it does only as
+    an installed app."""
+    if django.VERSION >= (6, 0) or "django_tasks" not in sys.modules or apps.is_installed("django_tasks"):
+        return []
+    backends = import_module("tasks.django_tasks.names").task_backends
+    return [message for backend in backends.all() for message in backend.check()]
+
+
 checks.register(handler_checks)
+checks.register(backend_checks)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from datetime import timedelta
 from functools import partial
 from typing import Any, Literal, cast
 
-from jobsplatform.kernel.errors import ConfigError
+from jobsplatform.kernel.errors import ConfigError, did_you_mean
 from tasks.params import Schema
 from tasks.retry import rule_of
 from tasks.spec import (
@@ -35,8 +36,25 @@ def spec_of(job_type: str, declared: Mapping[str, Any]) -> tuple[JobSpec, Callab
     return spec, partial(_check_keys, spec)
 
 
-def _spec(job_type: str, declared: Mapping[str, Any]) -> JobSpec:
-    given = dict(declared)
+_DEFAULTS = {f.name: f.default for f in fields(JobSpec) if f.name != "job_type"}
+
+
+def declared(job_type: str, options: Mapping[str, Any], shown: str) -> JobSpec:
+    """The spec with these options of ``@job``; what is left out has its usual value. ``shown``: what is declared, for
+    the message. Raises ConfigError."""
+    try:
+        for name in options:
+            if name not in _DEFAULTS:
+                raise ConfigError(f"there is no option {name!r}.{did_you_mean(name, _DEFAULTS)}")
+        spec = _spec(job_type, {**_DEFAULTS, **options})
+        _agree(spec)
+    except ConfigError as error:
+        raise ConfigError(f"{shown}: {error.message}") from None
+    return spec
+
+
+def _spec(job_type: str, options: Mapping[str, Any]) -> JobSpec:
+    given = dict(options)
     if not name_of(job_type, "job type", MAX_NAME):
         raise ConfigError("job type: expected a name, got empty text.")
     if ":" in name_of(given["app_id"], "app_id", MAX_APP):
@@ -73,6 +91,8 @@ def _spec(job_type: str, declared: Mapping[str, Any]) -> JobSpec:
         description=str(given["description"]),
         confirm=str(given["confirm"]),
         crash_budget=given["crash_budget"],
+        packable=bool(given.get("packable", True)),
+        own_queue=bool(given.get("own_queue", False)),
     )
 
 

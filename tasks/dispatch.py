@@ -20,7 +20,7 @@ from django.db.models import QuerySet
 
 from jobsplatform.kernel import config, events
 from jobsplatform.kernel.db import retry_deadlocks
-from tasks import admission, latest_start, limits, packs, registry, suspensions, transitions
+from tasks import admission, finding, latest_start, limits, packs, registry, suspensions, transitions
 from tasks.events import JobMoved
 from tasks.late import is_late
 from tasks.models import Job
@@ -41,6 +41,8 @@ class WorkerView:
     """The worker a round claims for. ``keys``: handler keys it knows; ``busy_threads``: slots occupied by runs
     that have ended on record but whose threads cannot be killed; ``lines``: slots, by queue, whose last messages are
     being worked on: short jobs may be sent there ahead of time; ``turning``: slots where others wait for their turn.
+    ``sidecar``: it runs each job by itself, and may always start one, whatever slots are reserved for urgent jobs;
+    ``most``: no more than so many at once, however many slots are free.
     """
 
     process_id: UUID
@@ -50,6 +52,8 @@ class WorkerView:
     busy_threads: int = 0
     lines: Sequence[tuple[str, UUID]] = ()
     turning: frozenset[UUID] = frozenset()
+    sidecar: bool = False
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +201,10 @@ class Choice:
 @transaction.atomic
 def claim(worker: WorkerView, now: datetime) -> Choice:
     """Choose and claim what this worker may start now. Exact: see ``tasks.limits``."""
-    groups = [g for queue in sorted(worker.queues) for g in sql.groups(queue) if g.handler_key in worker.keys]
+    there = [g for queue in sorted(worker.queues) for g in sql.groups(queue)]
+    groups = [g for g in there if g.handler_key in worker.keys]
+    if len(groups) < len(there) and not worker.sidecar:
+        finding.notice(g.handler_key for g in there if g.handler_key not in worker.keys)
     if not groups:
         return Choice()
     queues = sorted({g.queue for g in groups})
@@ -206,9 +213,13 @@ def claim(worker: WorkerView, now: datetime) -> Choice:
     gate = suspensions.gate(now)
     groups = [g for g in groups if not gate.closed(g.queue, g.handler_key)]
     used = limits.in_flight(worker.process_id)
+    rooms = limits.rooms(queues, used.slots, now)
+    if worker.sidecar:
+        limits.leave_one(rooms.values(), used.mine)
+    most = config.get().tasks.batch if worker.most is None else worker.most
     picker = Picker(
-        free=min(config.get().tasks.batch, worker.concurrency - worker.busy_threads - used.mine),
-        rooms=limits.rooms(queues, used.slots, now),
+        free=min(most, worker.concurrency - worker.busy_threads - used.mine),
+        rooms=rooms,
         gate=gate,
         now=now,
         locks={queue: locks[limits.queue_lock(queue)] for queue in queues},
@@ -280,7 +291,10 @@ def _key_room(jobs: list[Candidate]) -> dict[limits.Key, int]:
 
 def _finish_round(worker: WorkerView, picker: Picker, chosen: list[Candidate], now: datetime) -> Choice:
     claimed = _claim_chosen(worker, picker, chosen, now)
-    turns = packs.fill(claimed, picker.lined_up, picker.rooms, picker.gate, now)
+    if worker.sidecar:
+        turns = [packs.Turn(job) for job in claimed]
+    else:
+        turns = packs.fill(claimed, picker.lined_up, picker.rooms, picker.gate, now)
     # After the claim, because parking takes every claimable row of a busy key.
     parked = sum(limits.park(key, now) for key in sorted(picker.busy_keys))
     for job in picker.squeezed:

@@ -37,6 +37,7 @@ from tasks.requests import (
     read_priority,
     text,
 )
+from tasks.spec import JobSpec
 from tasks.states import DECIDED, Hold, Role
 
 KeyOf = Callable[[Mapping[str, Any]], str]
@@ -60,6 +61,7 @@ class Common:
     dedupe_key_of: KeyOf | None
     concurrency_key_of: KeyOf | None
     max_bytes: int
+    data: Mapping[str, Any]
 
 
 @dataclass(slots=True, eq=False)
@@ -84,7 +86,8 @@ class Draft:
     def row(self) -> Job:
         """The job as a row: what ``Job(…)`` makes, at a tenth of its cost."""
         job = Job.__new__(Job)
-        job.__dict__.update(self.columns(), id=self.id, params=self.params, data={}, _state=ModelState())
+        data = dict(self.common.data)
+        job.__dict__.update(self.columns(), id=self.id, params=self.params, data=data, _state=ModelState())
         return job
 
 
@@ -156,7 +159,7 @@ def _common(request: JobRequest, now: datetime, tenants: TenantStates) -> Common
         app_id=spec.app_id,
         job_type=spec.job_type,
         handler_key=spec.key,
-        queue=text(request.queue, "queue", 100) if request.queue else spec.queue,
+        queue=_queue(request, spec),
         priority=read_priority(request.priority, spec.priority),
         hold=hold,
         reason="tenant suspended" if hold is Hold.TENANT else "",
@@ -200,4 +203,23 @@ def _common(request: JobRequest, now: datetime, tenants: TenantStates) -> Common
         else None,
         keyed=not unkeyed or bool(dedupe_key),
         max_bytes=settings.params_max_bytes,
+        data=_data(request.data, settings.result_max_bytes),
     )
+
+
+def _queue(request: JobRequest, spec: JobSpec) -> str:
+    queue = text(request.queue, "queue", 100) if request.queue else spec.queue
+    if spec.own_queue and queue != spec.queue:
+        raise InvalidInput(
+            f"queue: jobs of {registry.shown(spec.key)!r} wait in {spec.queue!r} alone, where its sidecars look; "
+            f"leave it out, got {queue!r}."
+        )
+    return queue
+
+
+def _data(given: Mapping[str, Any] | None, max_bytes: int) -> Mapping[str, Any]:
+    if not given:
+        return _NO_KEYS
+    if not isinstance(given, Mapping):
+        raise InvalidInput(f"data: expected an object, got {type(given).__name__}.")
+    return dict(check_json(given, what="data", max_bytes=max_bytes))

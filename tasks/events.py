@@ -120,6 +120,25 @@ class ProgressMade:
 
 
 @event
+class ExternalJobChanged:
+    """Work that is done elsewhere was told of. ``external_id``: of its row."""
+
+    external_id: int
+    app_id: str
+    user_id: str
+
+
+@event
+class AppEventTold:
+    """An app told one user something. ``event_id``: of its row."""
+
+    event_id: int
+    app_id: str
+    user_id: str
+    kind: str
+
+
+@event
 class SuspensionChanged:
     """A suspension was made (``open``) or lifted."""
 

@@ -32,7 +32,7 @@ from tasks.outcomes import (
     Retry,
     Snooze,
 )
-from tasks.spec import JobHandler
+from tasks.spec import JobHandler, ReadsErrors
 from tasks.states import CancelReason, Cause
 
 logger = logging.getLogger("jobsplatform.executor")
@@ -86,7 +86,8 @@ def _attempt(handler: JobHandler, context: JobContext, continuing: bool) -> Endi
     except BaseException as error:
         if _is_pool_exit(error):
             raise
-        return read_error(error)
+        ending = read_error(error)
+        return handler.ending_of(error, ending) if isinstance(handler, ReadsErrors) else ending
 
 
 def read_answer(answer: Any) -> Ending:

@@ -3,6 +3,7 @@ commit, when the parent begins to wait, and by the sweeper. There is no counter 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -17,6 +18,8 @@ from tasks.events import JobMoved, RunEnded
 from tasks.models import Job
 from tasks.retention import purge_after
 from tasks.states import ACTIVE, Cause, State
+
+_FEW = 500
 
 
 def of(job: Job) -> verdict.Family:
@@ -133,6 +136,16 @@ def forgotten(limit: int = 500) -> list[UUID]:
 
 def results(parent_id: UUID) -> list[dict[str, Any]]:
     """How each child ended, oldest first: for the continuation."""
+    return list(each_result(parent_id))
+
+
+def each_result(parent_id: UUID) -> Iterator[dict[str, Any]]:
+    """The same, a few at a time: all together may be large."""
     rows = Job.objects.filter(parent_id=parent_id).order_by("id")
     fields = ("id", "child_key", "job_type", "state", "result", "error", "data")
-    return list(rows.values(*fields))
+    after: UUID | None = None
+    while found := list((rows if after is None else rows.filter(id__gt=after)).values(*fields)[:_FEW]):
+        yield from found
+        after = found[-1]["id"]
+        if len(found) < _FEW:
+            return

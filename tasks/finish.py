@@ -7,6 +7,7 @@ commit come the events, and whoever waits for what the job held: its parent, its
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -80,23 +81,39 @@ def from_outside(job_id: UUID, lease: int, ending: Ending, now: datetime) -> Fin
             f"A job cannot be {ending.kind} from outside; one of {', '.join(_FROM_OUTSIDE)} is possible."
         )
     ending = storable(ending, config.get().tasks.result_max_bytes)
-    return _finish(job_id, lease, ending, now, where="outside", state=State.WAITING)
+    return _finish(job_id, lease, ending, now, where="outside", states=(State.WAITING,))
+
+
+def under_lease(
+    job_id: UUID, lease: int, ending: Ending, now: datetime, *, deferred: bool = True
+) -> Finished | None:
+    """End a run that a sidecar does, or (``deferred``) a job of it that was deferred; any ending will do. Raises
+    ParamsInvalid and ParamsTooLarge for what cannot be stored; then nothing has changed."""
+    ending = storable(ending, config.get().tasks.result_max_bytes)
+    states = (State.RUNNING, State.WAITING) if deferred else (State.RUNNING,)
+    return _finish(job_id, lease, ending, now, where="bus", states=states)
 
 
 @retry_deadlocks
 @transaction.atomic
 def _finish(
-    job_id: UUID, lease: int, ending: Ending, now: datetime, *, where: str, state: State = State.RUNNING
+    job_id: UUID,
+    lease: int,
+    ending: Ending,
+    now: datetime,
+    *,
+    where: str,
+    states: Sequence[State] = (State.RUNNING,),
 ) -> Finished | None:
-    job = Job.objects.select_for_update().filter(id=job_id, state=state, lease=lease).first()
-    if job is None or ending.kind == "stale" or (state is State.WAITING and not job.open_end):
+    job = Job.objects.select_for_update().filter(id=job_id, state__in=states, lease=lease).first()
+    if job is None or ending.kind == "stale" or (job.state == State.WAITING and not job.open_end):
         events.emit(LeaseRejected(job_id, lease, where))
         return None
     spec = getattr(registry.find(job.app_id, job.job_type), "spec", None)
     children = family.of(job) if ending.kind == "completed" else verdict.Family()
     decision = verdict.judge(job, ending, rules_of(spec), children, now)
     _apply(job, decision, purge_after(job, BY_NAME[decision.move].target, spec), now)
-    if state is State.RUNNING:
+    if job.state == State.RUNNING:
         _record(job, decision, ending, now)
     target = State(BY_NAME[decision.move].target)
     if target in FINAL:

@@ -47,7 +47,7 @@ class Presence(Loop):
         """The id that runs are recorded under; registers this process when it is not."""
         if self.process_id is None or not Process.objects.filter(id=self.process_id, lost_at=None).exists():
             row = processes.register(
-                "cli", name=f"inline-{os.getpid()}", now=clock.now(), handlers=registry.keys()
+                "cli", name=f"inline-{os.getpid()}", now=clock.now(), handlers=registry.own_keys()
             )
             self.process_id = row.id
             if beating and not self.alive:
@@ -96,7 +96,7 @@ def run_now(job_id: UUID) -> bool:
 @transaction.atomic
 def _claim(job_id: UUID, now: datetime) -> int | None:
     job = Job.objects.select_for_update().filter(id=job_id, state=State.PENDING, hold=Hold.NONE).first()
-    if job is None or job.due_at > now or is_late(job, now):
+    if job is None or job.due_at > now or is_late(job, now) or job.handler_key in registry.bound():
         return None
     key, limit = limits.key_of(job), type_limit(job.handler_key)
     names = [limits.type_lock(job.handler_key)] if limit is not None else []

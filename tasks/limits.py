@@ -126,6 +126,13 @@ def rooms(queues: Iterable[str], used: Mapping[str, int], now: datetime) -> dict
     return found
 
 
+def leave_one(rooms: Iterable[Room], running: int) -> None:
+    """Reserved slots are taken from those of all who serve a queue, and these sidecars may know different types: one
+    that runs nothing may start any job, or the slots of others would stop it for ever."""
+    for room in rooms:
+        room.any = max(room.any, min(room.high, 1 - running))
+
+
 def in_flight_of_types(handler_keys: Iterable[str]) -> dict[str, int]:
     """Jobs dispatched or running, by type."""
     rows = Job.objects.filter(state__in=sorted(IN_FLIGHT), handler_key__in=list(handler_keys))

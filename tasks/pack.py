@@ -13,7 +13,7 @@ from uuid import UUID
 
 from jobsplatform.kernel import clock, events
 from jobsplatform.kernel.loop import Loop
-from tasks import finish_many, pace, packing, registry, run, transitions
+from tasks import finding, finish_many, pace, packing, run, transitions
 from tasks.finish_many import Done
 from tasks.lazy_port import LazyPort
 from tasks.models import Job
@@ -87,7 +87,7 @@ class PackRun:
         events.deliver_all(told)
 
     def _run_part(self, part: list[Job]) -> int:
-        handler = registry.find(part[0].app_id, part[0].job_type)
+        handler = finding.find(part[0].app_id, part[0].job_type)
         if handler is None:  # the dispatcher of this very process knew it
             raise RuntimeError(f"handler {part[0].handler_key} is gone")
         with self._changing:

@@ -93,4 +93,5 @@ def _may_pack(job: Job) -> bool:
     if handler is None or not config.get().tasks.packing:
         return False
     spec = handler.spec
-    return spec.timeout is None and spec.soft_timeout is None and spec.cancel_grace is None
+    timed = spec.timeout is not None or spec.soft_timeout is not None or spec.cancel_grace is not None
+    return spec.packable and not timed

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -245,6 +245,15 @@ class Schema:
             "additionalProperties": self.open_ended,
             **rest,
         }
+
+    def by_position(self, values: Sequence[Any]) -> dict[str, Any]:
+        """Values that stand in the order of the params, by name. Raises ParamsInvalid when there are more."""
+        names = list(self.json_schema().get("properties", {}))
+        if len(values) > len(names):
+            raise ParamsInvalid(
+                f"{len(values)} values are given by position, and there are {len(names)} params."
+            )
+        return dict(zip(names, values, strict=False))
 
     @staticmethod
     def _named(params: Any) -> Mapping[str, Any]:

@@ -11,8 +11,9 @@ from django.db.models import Exists, OuterRef, QuerySet
 from jobsplatform.kernel import audit, clock
 from jobsplatform.kernel import retention as kernel_retention
 from jobsplatform.kernel.audit import Actor
-from tasks import limits
+from tasks import external, limits
 from tasks.filters import JobFilter
+from tasks.live import tickets
 from tasks.models import DispatchLock, IdempotencyKey, Job, JobAttempt
 from tasks.states import ACTIVE, FINAL
 
@@ -29,6 +30,8 @@ def prune(now: datetime, batch: int = 500) -> int:
         Job.objects.filter(purge_at__lte=now, state__in=sorted(FINAL)).order_by("purge_at"), batch
     )
     _prune_keys(now, batch)
+    external.prune(now, batch)
+    tickets.prune(now, batch)
     kernel_retention.prune(now, batch)
     return removed
 

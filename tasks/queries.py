@@ -84,12 +84,22 @@ def shown_job(job: Job) -> Job:
 
 def children_summary(parent_id: UUID) -> dict[str, Any]:
     """How many children in each state, ``total``, ``done`` (ended) and ``pct`` (0-100, None without children)."""
-    rows = Job.objects.filter(parent_id=parent_id).values_list("state").annotate(n=Count("*")).order_by()
-    by_state = {state: n for state, n in rows}
-    total = sum(by_state.values())
-    done = sum(by_state.get(state, 0) for state in FINAL)
-    states = {str(state): by_state.get(state, 0) for state in State}
-    return {**states, "total": total, "done": done, "pct": round(100 * done / total, 1) if total else None}
+    found = summary(Job.objects.filter(parent_id=parent_id))
+    by_state: dict[str, Any] = found.pop("by_state")
+    return {**by_state, **found}
+
+
+def summary(rows: QuerySet[Job]) -> dict[str, Any]:
+    """The same of any jobs, with the states in ``by_state``."""
+    counted = dict(rows.values_list("state").annotate(n=Count("*")).order_by())
+    total = sum(counted.values())
+    done = sum(counted.get(state, 0) for state in FINAL)
+    return {
+        "total": total,
+        "by_state": {str(state): counted.get(state, 0) for state in State},
+        "done": done,
+        "pct": round(100 * done / total, 1) if total else None,
+    }
 
 
 def children_of(parent_id: UUID) -> QuerySet[Job]:

@@ -28,7 +28,7 @@ class JobRequest:
     exclusive type, to be skipped when an unfinished job of it exists; an ``overlap`` comes before that.
     ``overlap``: what becomes of the job when it may start and another of its ``overlap_key`` is unfinished, one of
     skip, buffer_one, buffer_all, cancel_other, allow. ``latest_start_at``: an aware instant; a job whose first run
-    has not begun by then is cancelled.
+    has not begun by then is cancelled. ``data``: what the job's changeable part begins with.
     """
 
     job_type: str
@@ -55,6 +55,7 @@ class JobRequest:
     overlap: str = ""
     overlap_key: str = ""
     latest_start_at: datetime | None = None
+    data: Mapping[str, Any] | None = None
 
 
 def text(value: object, what: str, limit: int) -> str:
@@ -101,13 +102,13 @@ def instant(value: object, what: str) -> datetime | None:
     if value.tzinfo is None or value.utcoffset() is None:
         raise InvalidInput(f"{what}: expected an aware datetime (with a time zone), got {value.isoformat()}.")
     try:
-        year = value.astimezone(UTC).year
+        in_utc = value.astimezone(UTC)
     except OverflowError:
-        year = 0
+        in_utc = datetime.min.replace(tzinfo=UTC)
     # In the years at the edges an instant has no reading in some time zones.
-    if not 1 < year < 9999:
+    if not 1 < in_utc.year < 9999:
         raise InvalidInput(f"{what}: {value.isoformat()} is not between the years 2 and 9998.")
-    return value
+    return in_utc  # PostgreSQL refuses displacements that Python knows
 
 
 def parent_of(value: object) -> UUID | None:

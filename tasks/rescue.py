@@ -4,6 +4,7 @@ it asks what is so, never what should have happened."""
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -11,7 +12,20 @@ from django.db.models import Exists, OuterRef
 
 from jobsplatform.kernel import events, processes
 from jobsplatform.kernel.models import Process, Tenant
-from tasks import admission, dispatch, family, finish, followers, hints, latest_start, limits, transitions
+from tasks import (
+    admission,
+    dispatch,
+    each,
+    family,
+    finish,
+    followers,
+    hints,
+    latest_start,
+    limits,
+    registry,
+    remote,
+    transitions,
+)
 from tasks.events import JobMoved, WorkerLost
 from tasks.models import Job
 from tasks.outcomes import Ending
@@ -25,12 +39,14 @@ _BATCH = 500
 def rescue_dead(now: datetime, lease_seconds: float) -> int:
     """Declare workers dead that missed their heartbeats for a whole lease, and take back their jobs.
 
-    Judges incarnations, never the age of a job. The caller has beaten without a gap for a full lease. Returns
-    how many jobs were taken back.
+    Judges incarnations, never the age of a job; a sidecar only when the bus was there to hear it. The caller
+    has beaten without a gap for a full lease. Returns how many jobs were taken back.
     """
     silent_since = now - timedelta(seconds=lease_seconds)
     rescued = 0
     for process in processes.silent(now, lease_seconds):
+        if not processes.could_be_heard(process, now, lease_seconds):
+            continue
         # A beat in the same moment wins: the declaration is conditional on the old heartbeat.
         if not processes.declare_lost(process.id, now, silent_since=silent_since):
             continue
@@ -43,11 +59,14 @@ def rescue_dead(now: datetime, lease_seconds: float) -> int:
 def take_back(process_id: UUID, now: datetime, reason: str) -> int:
     """Every job in flight of one dead incarnation."""
     rows = Job.objects.filter(worker_id=process_id, state__in=sorted(IN_FLIGHT)).order_by("id")
-    return sum(_lost(job_id, lease, reason, now) for job_id, lease in rows.values_list("id", "lease"))
+    return _all_lost(list(rows.values_list("id", "lease")), reason, now)
 
 
-def _lost(job_id: UUID, lease: int, reason: str, now: datetime) -> bool:
-    return finish.lost(job_id, lease, whole_worker=True, reason=reason, now=now) is not None
+def _all_lost(runs: Sequence[tuple[UUID, int]], reason: str, now: datetime) -> int:
+    def lost(run: tuple[UUID, int]) -> bool:
+        return finish.lost(*run, whole_worker=True, reason=reason, now=now) is not None
+
+    return each.done("the rescue of a job", runs, lost)
 
 
 def take_back_orphans(now: datetime) -> int:
@@ -55,7 +74,7 @@ def take_back_orphans(now: datetime) -> int:
     alive = Process.objects.filter(id=OuterRef("worker_id"), stopped_at=None, lost_at=None)
     rows = Job.objects.filter(~Exists(alive), state__in=sorted(IN_FLIGHT)).order_by("id")
     found = list(rows.values_list("id", "lease")[:_BATCH])
-    return sum(_lost(job_id, lease, "its worker has ended", now) for job_id, lease in found)
+    return _all_lost(found, "its worker has ended", now)
 
 
 def sweep(now: datetime) -> int:
@@ -67,7 +86,7 @@ def sweep(now: datetime) -> int:
     )
     done += sum(followers.check(job, now) for job in followers.forgotten())
     done += followers.unhold_orphan_preempted(now) + limits.unpark_free_keys(now) + unhold_tenants(now)
-    done += dispatch.come_due(now) + latest_start.sweep(now) + admission.sweep(now)
+    done += dispatch.come_due(now) + latest_start.sweep(now) + admission.sweep(now) + remote.sweep(now)
     if done:
         hints.wake()
     return done
@@ -89,19 +108,25 @@ def end_pauses(now: datetime) -> int:
 
 
 def end_overdue(now: datetime) -> int:
-    """Deferred jobs that nobody has finished by their deadline."""
+    """Deferred jobs that nobody has finished by their deadline. Those that were brought to a sidecar are tried again
+    while attempts are left: that is how its death is noticed."""
     rows = Job.objects.filter(state=State.WAITING, open_end=True, deadline_at__lte=now).order_by(
         "deadline_at"
     )
-    late = Ending(
-        "failed",
-        cause=Cause.TIMEOUT,
-        error_type="DeadlineExceeded",
-        error="was not finished by its deadline",
-        retryable=False,
-    )
-    found = list(rows.values_list("id", "lease")[:_BATCH])
-    return sum(finish.from_outside(job_id, lease, late, now) is not None for job_id, lease in found)
+
+    def end(row: tuple[UUID, int, str, str]) -> bool:
+        job_id, lease, app_id, job_type = row
+        late = Ending(
+            "failed",
+            cause=Cause.TIMEOUT,
+            error_type="DeadlineExceeded",
+            error="was not finished by its deadline",
+            retryable=getattr(registry.find(app_id, job_type), "brought", False),
+        )
+        return finish.from_outside(job_id, lease, late, now) is not None
+
+    found = list(rows.values_list("id", "lease", "app_id", "job_type")[:_BATCH])
+    return each.done("the end of a job past its deadline", found, end)
 
 
 def unhold_tenants(now: datetime) -> int:

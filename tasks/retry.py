@@ -10,6 +10,9 @@ from typing import Protocol
 
 from jobsplatform.kernel.errors import ConfigError
 
+LONGEST_SECONDS = 1e10
+"""No wait is longer, some 317 years: an instant so far ahead can still be written."""
+
 
 class DelayRule(Protocol):
     """Seconds (≥ 0) to wait after the ``failure``-th failure in a row (1 = first)."""
@@ -50,9 +53,9 @@ class Backoff:
     jitter: float = 0.1
 
     def __post_init__(self) -> None:
-        _number("Backoff(base)", self.base, 0)
+        _number("Backoff(base)", self.base, 0, LONGEST_SECONDS)
         _number("Backoff(factor)", self.factor, 1)
-        _number("Backoff(maximum)", self.maximum, 0)
+        _number("Backoff(maximum)", self.maximum, 0, LONGEST_SECONDS)
         _number("Backoff(jitter)", self.jitter, 0, 1)
         if self.base > self.maximum:
             raise ConfigError(
@@ -82,7 +85,7 @@ class Fixed:
     jitter: float = 0.0
 
     def __post_init__(self) -> None:
-        _number("Fixed(seconds)", self.seconds, 0)
+        _number("Fixed(seconds)", self.seconds, 0, LONGEST_SECONDS)
         _number("Fixed(jitter)", self.jitter, 0, 1)
 
     def delay(self, failure: int, seed: str) -> float:
@@ -101,7 +104,7 @@ class Table:
         if not isinstance(self.waits, (list, tuple)) or not self.waits:
             raise ConfigError(f"Table: expected a list of seconds such as [5, 60, 600], got {self.waits!r}.")
         for seconds in self.waits:
-            _number("Table", seconds, 0)
+            _number("Table", seconds, 0, LONGEST_SECONDS)
         _number("Table(jitter)", self.jitter, 0, 1)
         object.__setattr__(self, "waits", tuple(self.waits))
 

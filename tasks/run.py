@@ -20,12 +20,12 @@ from jobsplatform.kernel.loop import wait_until
 from tasks import (
     executor,
     family,
+    finding,
     finish,
     finish_many,
     followers,
     latest_start,
     pace,
-    registry,
     reporter,
     transitions,
 )
@@ -164,7 +164,7 @@ def begin(job_id: UUID, lease: int, worker_id: UUID | None = None) -> tuple[Job,
 def _begun(job: Job) -> tuple[Job, JobHandler] | None:
     """What goes with the start of a run; None when its handler is not known here after all."""
     assert job.started_at is not None
-    handler = registry.find(job.app_id, job.job_type)
+    handler = finding.find(job.app_id, job.job_type)
     if handler is None:
         transitions.interrupt(job.id, job.lease, job.started_at, reason="handler unknown here")
         return None

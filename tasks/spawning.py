@@ -18,17 +18,23 @@ from tasks.submit import submit_many
 
 
 def spawn(
-    parent: Job, children: Sequence[Child | Requested], ignore_failures: bool, now: datetime
+    parent: Job,
+    children: Sequence[Child | Requested],
+    ignore_failures: bool,
+    now: datetime,
+    *,
+    deferred: bool = False,
 ) -> list[UUID] | None:
     """Create the children that ``parent`` does not have yet; the ids of all, in order.
 
     None: the parent's run holds its lease no more, and nothing was created. In the caller's transaction if
     there is one: the parent's row stays locked until its end, so that nobody ends or cancels the parent without
-    seeing these children. They belong to the parent's tenant and user. Raises what ``submit`` raises.
+    seeing these children. They belong to the parent's tenant and user. ``deferred``: a parent that waits to be
+    finished from outside may get them too. Raises what ``submit`` raises.
     """
     requests = [_request(parent, child) for child in children]
     with transaction.atomic():
-        if not transitions.note_children(parent.id, parent.lease, ignore_failures, now):
+        if not transitions.note_children(parent.id, parent.lease, ignore_failures, now, deferred=deferred):
             return None
         results = submit_many(requests, now)
     return [result.id for result in results if result.id is not None]

@@ -8,11 +8,12 @@ import string
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from jobsplatform.kernel.errors import ConfigError, ParamsInvalid, did_you_mean, nearest
 from tasks.context import JobContext
 from tasks.json_values import check_json
+from tasks.outcomes import Ending
 from tasks.params import Schema
 from tasks.retry import DelayRule
 from tasks.states import MAX_PRIORITY, Dedupe, Priority
@@ -54,6 +55,10 @@ class JobSpec:
     description: str = ""
     confirm: str = ""
     crash_budget: int | None = None
+    packable: bool = True
+    """Short jobs of the type may share a message; False when others have a say in each of its ends."""
+    own_queue: bool = False
+    """Its jobs wait in ``queue`` alone: no other can be asked for."""
 
     @property
     def key(self) -> str:
@@ -91,6 +96,14 @@ class JobHandler(Protocol):
 
     def run_continuation(self, context: JobContext) -> Any:
         """Go on after the children; ``context.children`` has their results."""
+
+
+@runtime_checkable
+class ReadsErrors(Protocol):
+    """A handler that has a say in what an exception of its code means."""
+
+    def ending_of(self, error: BaseException, ending: Ending) -> Ending:
+        """The ending of a run that raised ``error``; ``ending`` is what it would be for any handler."""
 
 
 def key_of(rule: KeyRule | None, params: Mapping[str, Any], what: str) -> str:

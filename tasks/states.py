@@ -148,12 +148,12 @@ MOVES: tuple[Move, ...] = (
     _move("complete", frozenset({_R, _W}), State.COMPLETED, "the handler returned; all children ended"),
     _move("fail", frozenset({_R, _W}), State.FAILED, "no attempt is left, or a child failed"),
     _move("retry", frozenset({_R, _W}), _P, "failed or asked for a retry: again after its backoff"),
-    _move("snooze", _R, _P, "asked to run later; no attempt used"),
-    _move("interrupt", _R, _P, "preempted, suspended or shut down; checkpoint kept"),
+    _move("snooze", frozenset({_R, _W}), _P, "asked to run later; no attempt used"),
+    _move("interrupt", frozenset({_R, _W}), _P, "preempted, suspended or shut down; checkpoint kept"),
     _move("lose", _R, _P, "its worker or process died; counts on the crash budget"),
     _move("crash", _R, State.FAILED, "its worker or process died and the crash budget is spent"),
     _move("wait", frozenset({_R, _W}), _W, "its children are open, or it will be finished from outside"),
-    _move("pause", _R, _Z, "asked to be paused"),
+    _move("pause", frozenset({_R, _W}), _Z, "asked to be paused"),
     _move(
         "stop", frozenset({_R, _W}), State.CANCELLED, "saw its cancel, was killed for it, or was discarded"
     ),

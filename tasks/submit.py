@@ -51,6 +51,15 @@ def submit(request: JobRequest, now: datetime | None = None) -> SubmitResult:
     return submit_many([request], now)[0]
 
 
+def submit_shown(request: JobRequest, now: datetime) -> tuple[SubmitResult, Job]:
+    """``submit``, and the job as it is stored: for doors that show it at once."""
+    (draft,) = drafts([request], now)
+    (result,) = _submit([draft], now)
+    if result.id == draft.id and not draft.keyed:  # nobody else had a say in it: what was written is known
+        return result, draft.row()
+    return result, Job.objects.select_related("leader").get(id=result.id)
+
+
 def submit_many(
     requests: Iterable[JobRequest], now: datetime | None = None, *, tenants: TenantStates | None = None
 ) -> list[SubmitResult]:
@@ -93,7 +102,7 @@ def _submit_keyed(made: Sequence[Draft], now: datetime) -> list[SubmitResult]:
         results[n] = SubmitResult(job_id, "replayed")
     rest = [n for n in range(len(made)) if n not in results]
     children = [n for n in rest if made[n].common.columns["parent_id"]]
-    for n, twin in _insert_children([rows[n] for n in children]).items():
+    for n, twin in _insert_children([made[n] for n in children]).items():
         results[children[n]] = SubmitResult(twin, "replayed")
     among = set(children)
     deduped = [n for n in rest if n not in among and made[n].columns()["dedupe_key"]]
@@ -149,26 +158,26 @@ def _busy_ticks(made: Sequence[Draft], rows: _Rows, now: datetime) -> dict[int, 
     return skipped
 
 
-def _insert_children(rows: Sequence[Job]) -> dict[int, UUID]:
+def _insert_children(made: Sequence[Draft]) -> dict[int, UUID]:
     """Insert children; where the parent has one of that key already, its id is returned instead."""
-    if not rows:
+    if not made:
         return {}
-    for row in rows:
-        if row.dedupe_key:
+    for draft in made:
+        if draft.columns()["dedupe_key"]:
             # A child is unique by its key within the parent; as an alias of a stranger it could never be awaited alone.
-            row.role, row.dedupe_key = Role.NONE, ""
-    transitions.note_parents(row.parent_id for row in rows if row.parent_id is not None)
-    Job.objects.bulk_create(rows, ignore_conflicts=True, batch_size=_BATCH)
-    have: dict[tuple[UUID | None, str], UUID] = {}
-    for start in range(0, len(rows), _BATCH):
-        part = rows[start : start + _BATCH]
-        keys = {row.child_key for row in part}
-        found = Job.objects.filter(parent_id__in={row.parent_id for row in part}, child_key__in=keys)
+            draft.keys = {**draft.keys, "role": Role.NONE, "dedupe_key": ""}
+    keys = [(draft.common.columns["parent_id"], draft.common.columns["child_key"]) for draft in made]
+    parents = {parent for parent, _ in keys}
+    transitions.note_parents(parents)
+    insert(made, once=True)
+    have: dict[tuple[UUID, str], UUID] = {}
+    for start in range(0, len(made), _BATCH):
+        part = [key for _, key in keys[start : start + _BATCH]]
+        found = Job.objects.filter(parent_id__in=parents, child_key__in=part)
         have |= {
             (parent, key): job_id for parent, key, job_id in found.values_list("parent_id", "child_key", "id")
         }
-    twins = {n: have[row.parent_id, row.child_key] for n, row in enumerate(rows)}
-    return {n: twin for n, twin in twins.items() if twin != rows[n].id}
+    return {n: have[key] for n, key in enumerate(keys) if have[key] != made[n].id}
 
 
 def _tell(made: Sequence[Draft], results: Sequence[SubmitResult]) -> None:

@@ -10,7 +10,7 @@ run carry its lease just the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import datetime, timedelta
 from typing import Any
@@ -38,6 +38,14 @@ def _rows(move: str, job_id: UUID, lease: int | None) -> QuerySet[Job]:
 
 def _write(move: str, rows: QuerySet[Job], now: datetime, **columns: Any) -> int:
     return rows.update(state=BY_NAME[move].target, updated_at=now, revision=F("revision") + 1, **columns)
+
+
+def _held(job_id: UUID, lease: int, deferred: bool) -> QuerySet[Job]:
+    """The row while its run goes on under this lease; ``deferred``: or while somebody outside is to finish it."""
+    held = Q(state=State.RUNNING)
+    if deferred:
+        held |= Q(state=State.WAITING, open_end=True)
+    return Job.objects.filter(held, id=job_id, lease=lease)
 
 
 def _due(due_at: datetime, now: datetime) -> dict[str, Any]:
@@ -112,11 +120,17 @@ def start_pack(pack: UUID, worker_id: UUID, most: int, now: datetime) -> list[Jo
 
 
 def progress(
-    job_id: UUID, lease: int, done: float | None, total: float | None, label: str, now: datetime
+    job_id: UUID,
+    lease: int,
+    done: float | None,
+    total: float | None,
+    label: str,
+    now: datetime,
+    *,
+    deferred: bool = False,
 ) -> bool:
     """Write a run's progress. False: the lease is no longer held."""
-    rows = Job.objects.filter(id=job_id, state=State.RUNNING, lease=lease)
-    won = rows.update(
+    won = _held(job_id, lease, deferred).update(
         progress_done=done,
         progress_total=total,
         progress_label=label,
@@ -127,16 +141,18 @@ def progress(
     return bool(won)
 
 
-def checkpoint(job_id: UUID, lease: int, cursor: Any, now: datetime) -> bool:
+def checkpoint(job_id: UUID, lease: int, cursor: Any, now: datetime, *, deferred: bool = False) -> bool:
     """Save where the next run is to go on; what was done is safe, so the crash budget starts anew."""
-    rows = Job.objects.filter(id=job_id, state=State.RUNNING, lease=lease)
+    rows = _held(job_id, lease, deferred)
     won = rows.update(checkpoint=cursor, crashes=0, losses=0, updated_at=now, revision=F("revision") + 1)
     return bool(won)
 
 
-def note_children(job_id: UUID, lease: int, ignore_failures: bool, now: datetime) -> bool:
+def note_children(
+    job_id: UUID, lease: int, ignore_failures: bool, now: datetime, *, deferred: bool = False
+) -> bool:
     """Say whether failed children fail the job. False: the lease is no longer held; make no children."""
-    rows = Job.objects.filter(id=job_id, state=State.RUNNING, lease=lease)
+    rows = _held(job_id, lease, deferred)
     return bool(
         rows.update(
             ignore_child_failures=ignore_failures, spawned=True, updated_at=now, revision=F("revision") + 1
@@ -149,10 +165,12 @@ def note_parents(job_ids: Iterable[UUID]) -> int:
     return Job.objects.filter(id__in=sorted(set(job_ids)), spawned=False).update(spawned=True)
 
 
-def merge_data(job_id: UUID, lease: int, patch: Mapping[str, Any], now: datetime) -> dict[str, Any] | None:
+def merge_data(
+    job_id: UUID, lease: int, patch: Mapping[str, Any], now: datetime, *, deferred: bool = False
+) -> dict[str, Any] | None:
     """Merge top-level keys into the job's ``data``; returns the whole, or None when the lease is lost."""
     with transaction.atomic():
-        job = Job.objects.select_for_update().filter(id=job_id, state=State.RUNNING, lease=lease).first()
+        job = _held(job_id, lease, deferred).select_for_update().first()
         if job is None:
             return None
         data = {**job.data, **patch}
@@ -197,13 +215,13 @@ def retry(job_id: UUID, lease: int, due_at: datetime, now: datetime, **facts: An
 def snooze(job_id: UUID, lease: int, due_at: datetime, now: datetime, **facts: Any) -> bool:
     """Again at ``due_at``; no attempt is used."""
     columns = {**_AGAIN, **_due(due_at, now), "crashes": 0, "losses": 0, **facts}
-    return bool(_write("snooze", _rows("snooze", job_id, lease), now, **columns))
+    return bool(_write("snooze", _rows("snooze", job_id, lease), now, open_end=False, **columns))
 
 
 def interrupt(job_id: UUID, lease: int, now: datetime, *, hold: Hold = Hold.NONE, **facts: Any) -> bool:
     """Back to pending with its checkpoint; nothing is used. ``hold`` PREEMPTED: not before its preemptor."""
     columns = {**_AGAIN, **facts, "hold": hold}
-    return bool(_write("interrupt", _rows("interrupt", job_id, lease), now, **columns))
+    return bool(_write("interrupt", _rows("interrupt", job_id, lease), now, open_end=False, **columns))
 
 
 def lose(job_id: UUID, lease: int, now: datetime, *, whole_worker: bool, **facts: Any) -> bool:
@@ -228,7 +246,7 @@ def wait(
 def pause(job_id: UUID, lease: int, resume_at: datetime | None, now: datetime, **facts: Any) -> bool:
     """Rest until resumed by hand, or until ``resume_at``."""
     columns = {**_FREE, **_UNASKED, **facts, "deadline_at": resume_at}
-    return bool(_write("pause", _rows("pause", job_id, lease), now, **columns))
+    return bool(_write("pause", _rows("pause", job_id, lease), now, open_end=False, **columns))
 
 
 # -- final -------------------------------------------------------------------------------------------
@@ -321,13 +339,26 @@ def cancel(
     job_id: UUID, reason: CancelReason, now: datetime, *, purge_after: timedelta | None, note: str = ""
 ) -> bool:
     """Cancelled before or between runs; a message on its way will find nothing to start."""
+    return bool(cancel_many([job_id], reason, now, purge_after=purge_after, note=note))
+
+
+def cancel_many(
+    job_ids: Collection[UUID],
+    reason: CancelReason,
+    now: datetime,
+    *,
+    purge_after: timedelta | None,
+    note: str = "",
+) -> int:
+    """``cancel`` for many in one statement, of which the caller holds the rows; how many were cancelled."""
+    rows = Job.objects.filter(id__in=job_ids, state__in=BY_NAME["cancel"].sources)
     columns = {
         **_final(now, purge_after),
         "cause": Cause.CANCELLED,
         "cancel_reason": reason,
         "cancel_requested_at": now,
     }
-    return bool(_write("cancel", _rows("cancel", job_id, None), now, reason=note or str(reason), **columns))
+    return _write("cancel", rows, now, reason=note or str(reason), **columns)
 
 
 # -- between runs ------------------------------------------------------------------------------------

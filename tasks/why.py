@@ -8,7 +8,8 @@ from typing import Any
 from django.db.models import Q
 
 from jobsplatform.kernel import config, processes
-from tasks import admission, limits, registry, suspensions
+from tasks import admission, limits, registry, sidecars, suspensions
+from tasks.bus.proxy import QUEUE_PREFIX
 from tasks.models import Job, Suspension
 from tasks.output import iso
 from tasks.queries import children_summary
@@ -110,6 +111,11 @@ def _workers(now: datetime) -> list[Any]:
 
 
 def _nobody(job: Job, now: datetime) -> str | None:
+    bound = sidecars.binding_of(job.handler_key)
+    if bound is not None:
+        return sidecars.nobody(bound, job.queue, now)
+    if job.queue.startswith(QUEUE_PREFIX) and registry.find(job.app_id, job.job_type) is None:
+        return f"No sidecar has bound the type {registry.shown(job.handler_key)!r}."
     workers = _workers(now)
     if not workers:
         return "No worker is alive."

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from jobsplatform.admin import apps, audit, people, processes, tenants
+from jobsplatform.admin import apps, audit, people, processes, tenants, tokens
 
-__all__ = ["apps", "audit", "people", "processes", "tenants"]
+__all__ = ["apps", "audit", "people", "processes", "tenants", "tokens"]

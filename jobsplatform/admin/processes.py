@@ -63,7 +63,7 @@ class ProcessAdmin(RecordAdmin):
 
     @admin.display(description="Slots busy")
     def slots(self, process: Process) -> str:
-        if process.role != Process.Role.WORKER:
+        if process.role not in (Process.Role.WORKER, Process.Role.SIDECAR):
             return shapes.NOTHING
         stuck = f" (+{process.busy_threads} stuck)" if process.busy_threads else ""
         return f"{getattr(process, 'busy', 0)} of {process.concurrency}{stuck}"
@@ -86,6 +86,7 @@ class ProcessAdmin(RecordAdmin):
         facts = [
             ("State", self.status(record)),
             ("Role", record.get_role_display()),
+            ("App", record.app_id),
             ("Host", record.host),
             ("Pid", record.pid),
             ("Incarnation", record.pk),

@@ -12,6 +12,7 @@ class KernelConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from jobsplatform.kernel import checks
+        from jobsplatform.kernel import app_events, checks
 
         checks.install()
+        app_events.install()

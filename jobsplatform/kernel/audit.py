@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -63,6 +64,38 @@ def record(
         error=error.replace("\x00", "")[:ERROR_LIMIT],
         request_id=context.current().request_id,
         ip=actor.ip[:45],
+    )
+
+
+def record_each(
+    action: str,
+    target_type: str,
+    targets: Iterable[tuple[object, str, str, Any]],
+    *,
+    actor: Actor,
+    after: Any,
+    at: datetime,
+) -> None:
+    """``record`` for many targets of one change: each with its id, tenant, app, and what it was before."""
+    here = context.current()
+    AuditEvent.objects.bulk_create(
+        [
+            AuditEvent(
+                at=at,
+                actor=actor.name[:200],
+                actor_kind=actor.kind,
+                action=action[:100],
+                target_type=target_type[:50],
+                target_id=str(target_id)[:255],
+                tenant_id=tenant_id or here.tenant_id,
+                app_id=app_id or actor.app_id,
+                before=before,
+                after=after,
+                request_id=here.request_id,
+                ip=actor.ip[:45],
+            )
+            for target_id, tenant_id, app_id, before in targets
+        ]
     )
 
 

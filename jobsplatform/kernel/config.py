@@ -96,6 +96,11 @@ def get() -> Config:
     return _loaded[1]
 
 
+def django_setting(name: str) -> Any:
+    """One of Django's own settings, or None where it is not set."""
+    return getattr(settings, name, None)
+
+
 @contextmanager
 def override(**nested: Any) -> Iterator[Config]:
     """Change settings for a while, in all threads (for tests).

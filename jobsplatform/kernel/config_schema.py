@@ -91,6 +91,32 @@ class SchedulerConfig(Section):
     maintenance: bool = about("ship schedules that purge, archive, look for stuck work and report", True)
 
 
+class BusConfig(Section):
+    """``BUS__…``: what the apps outside may do. Quotas are those of an app that says nothing of its own."""
+
+    body_max_bytes: Count = about("largest body of a request", 4_194_304)
+    creates_per_minute: Count = about("jobs that an app may create in a minute", 600_000)
+    events_per_minute: Count = about("events that an app may tell in a minute", 6_000)
+    threads: Annotated[int, Field(ge=1, le=200)] = about(
+        "requests that a web process works on at once, each with a database connection of its own", 8
+    )
+    external_kept_days: Days = about(
+        "how long work that is done elsewhere is kept after its last sign of life", 7
+    )
+    events_kept_days: Days = about("how long events of apps are kept for pages that were away", 1)
+    deferred_seconds: Seconds = about(
+        "until a deferred job fails whose sidecar named no deadline, and whose type has no timeout", 86_400
+    )
+    call_seconds: Seconds = about("how long a sidecar that is called may take to answer", 10)
+    call_private: bool = about("let approved urls of sidecars be private addresses", False)
+    call_threads: Annotated[int, Field(ge=1, le=100)] = about("sidecars that a worker calls at once", 8)
+    celery_brokers: dict[str, str] = about(
+        "by app, the broker of its own that its jobs go to by the celery transport; empty: that is off",
+        {},
+        secret=True,
+    )
+
+
 class LogsConfig(Section):
     """``LOGS__…``."""
 
@@ -128,6 +154,7 @@ class Config(Section):
     health_token: str = about("whoever sends it sees the details of health pages", "", secret=True)
     tasks: TasksConfig = TasksConfig()
     scheduler: SchedulerConfig = SchedulerConfig()
+    bus: BusConfig = BusConfig()
     logs: LogsConfig = LogsConfig()
     locks: LocksConfig = LocksConfig()
 

@@ -22,6 +22,7 @@ class Process(models.Model):
         SCHEDULER = "scheduler"
         WEB = "web"
         CLI = "cli"
+        SIDECAR = "sidecar"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     host = models.CharField(max_length=255)
@@ -42,6 +43,7 @@ class Process(models.Model):
         default=0, help_text="Threads held by runs that could not be killed."
     )
     info = models.JSONField(default=dict)
+    app_id = models.CharField(max_length=100, blank=True, default="", help_text="Whose sidecar it is.")
 
     class Meta:
         verbose_name_plural = "processes"
@@ -91,6 +93,31 @@ class App(models.Model):
 
     def __str__(self) -> str:
         return self.title or self.app_id
+
+
+class AppToken(models.Model):
+    """A credential of an app. Of the secret only a hash is stored; it is shown once, when it is made."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    app = models.ForeignKey(App, on_delete=models.CASCADE, related_name="tokens")
+    name = models.CharField(max_length=100, blank=True, default="")
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    scopes = models.JSONField(default=list)
+    created_at = models.DateTimeField()
+    created_by = models.CharField(max_length=150, blank=True, default="")
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    revoked_by = models.CharField(max_length=150, blank=True, default="")
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    last_used_ip = models.CharField(max_length=45, blank=True, default="")
+
+    class Meta:
+        default_permissions = ("view", "add")
+        permissions: ClassVar = [("revoke_token", "Can revoke tokens")]
+        ordering: ClassVar = ["-created_at"]
+
+    def __str__(self) -> str:
+        return f"{self.app}: {self.name or self.id}"
 
 
 class AuditIsAppendOnly(PlatformError):

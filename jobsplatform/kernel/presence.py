@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Callable
+from typing import Any
 from uuid import UUID
 
 from django.db import DatabaseError, connections
@@ -22,21 +23,29 @@ class Presence(Loop):
     """Registers this process once the database answers, and again when it was declared lost.
 
     ``works``: whether the process does what it is for; while it does not, it falls silent, for others to see.
+    ``tells``: what else is written into its row at each heartbeat.
     """
 
-    def __init__(self, role: str, works: Callable[[], bool] = lambda: True) -> None:
+    def __init__(
+        self,
+        role: str,
+        works: Callable[[], bool] = lambda: True,
+        tells: Callable[[], dict[str, object]] | None = None,
+    ) -> None:
         super().__init__()
         self.name = f"{role}-presence"
         self.process_id: UUID | None = None
         self._role = role
         self._works = works
+        self._tells = tells
 
     def step(self) -> bool:
         clock.current().sync()
         if not self._works():
             return False
         now = clock.now()
-        if self.process_id is None or not processes.beat(self.process_id, now):
+        changes: dict[str, Any] = {"info": self._tells()} if self._tells is not None else {}
+        if self.process_id is None or not processes.beat(self.process_id, now, **changes):
             name = f"{self._role}@{socket.gethostname()}"
             self.process_id = processes.register(self._role, name=name, now=now).pk
         return False

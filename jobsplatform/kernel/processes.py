@@ -57,12 +57,15 @@ def register(
     )
 
 
-def beat(process_id: UUID, now: datetime, **changes: Any) -> bool:
+def beat(process_id: UUID, now: datetime, *, of_app: str | None = None, **changes: Any) -> bool:
     """Say "alive", with changed columns if any. False: declared lost or stopped; a new incarnation is due.
 
-    A heartbeat never goes back in time, so that a late one cannot make its process look silent.
+    A heartbeat never goes back in time, so that a late one cannot make its process look silent. ``of_app``: only if
+    it is a sidecar of this app; False when it is anything else.
     """
     alive = Process.objects.filter(pk=process_id, stopped_at=None, lost_at=None)
+    if of_app is not None:
+        alive = alive.filter(role=Process.Role.SIDECAR, app_id=of_app)
     if alive.filter(heartbeat_at__lte=now).update(heartbeat_at=now, **changes):
         return True
     return bool(alive.update(**changes)) if changes else alive.exists()
@@ -122,6 +125,18 @@ def silent(now: datetime, lease_seconds: float) -> QuerySet[Process]:
     return Process.objects.filter(
         stopped_at=None, lost_at=None, heartbeat_at__lte=now - timedelta(seconds=lease_seconds)
     )
+
+
+def could_be_heard(process: Process, now: datetime, lease_seconds: float) -> bool:
+    """Whether its silence is its own fault. A sidecar beats over the bus: a web process must have been there for
+    the whole time, and still be there; after a start it has a lease to answer all who were waiting for it."""
+    if process.role != Process.Role.SIDECAR or not process.app_id:
+        return True
+    doors = Process.objects.filter(role=Process.Role.WEB, stopped_at=None, lost_at=None)
+    return doors.filter(
+        started_at__lte=now - timedelta(seconds=2 * lease_seconds),
+        heartbeat_at__gt=now - timedelta(seconds=lease_seconds / 2),
+    ).exists()
 
 
 def prune(now: datetime) -> int:

@@ -19,6 +19,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
+from jobsplatform import live_totals
 from jobsplatform.kernel import clock, config
 from jobsplatform.kernel.models import Process
 from jobsplatform.models import Tally
@@ -82,6 +83,7 @@ def families(now: datetime) -> Iterator[Metric]:
         rejected.add_metric([name.removeprefix(REJECTED)], value)
     yield rejected
     yield from schedule_metrics.families(now)
+    yield from live_totals.families(now)
 
 
 # -- counted ----------------------------------------------------------------------------------------
@@ -145,7 +147,7 @@ def _slots(now: datetime) -> Iterator[Metric]:
         "jobsplatform_processes", "Processes that have not ended.", labels=["role", "state"]
     )
     counts = {(role, state): 0 for role in Process.Role.values for state in ("live", "stale")}
-    total = stuck = 0
+    total = stuck = outside = 0
     rows = Process.objects.filter(stopped_at=None, lost_at=None)
     for role, beat, slots, held in rows.values_list("role", "heartbeat_at", "concurrency", "busy_threads"):
         state = "live" if beat > heard else "stale"
@@ -153,18 +155,25 @@ def _slots(now: datetime) -> Iterator[Metric]:
         if role == Process.Role.WORKER and state == "live":
             total += slots
             stuck += held
+        if role == Process.Role.SIDECAR and state == "live":
+            outside += slots
     for labels, count in counts.items():
         processes.add_metric(labels, count)
     yield processes
     slots_family = GaugeMetricFamily(
         "jobsplatform_slots",
-        "Slots of live workers: all, with a job, kept for urgent work, held by runs that no kill reaches.",
+        "Slots of live workers: all, with a job, kept for urgent work, held by runs that no kill reaches; of sidecars: "
+        "all, with a job.",
         labels=["kind"],
     )
     slots_family.add_metric(["total"], total)
-    slots_family.add_metric(["busy"], Job.objects.filter(state__in=sorted(IN_FLIGHT)).count())
+    given = Job.objects.filter(state__in=sorted(IN_FLIGHT))
+    elsewhere = given.filter(worker_id__in=rows.filter(role=Process.Role.SIDECAR).values("id")).count()
+    slots_family.add_metric(["busy"], given.count() - elsewhere)
     slots_family.add_metric(["reserved"], min(settings.reserved_high_priority_slots, max(total - 1, 0)))
     slots_family.add_metric(["stuck"], stuck)
+    slots_family.add_metric(["sidecars"], outside)
+    slots_family.add_metric(["sidecars_busy"], elsewhere)
     yield slots_family
 
 

@@ -19,6 +19,8 @@ _NAMES = re.compile(
 )
 # user:password@ in an address, and what follows "Bearer" or "Basic" in a header that found its way into text.
 _ADDRESS = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*://)[^/\s@]*@", re.IGNORECASE)
+# A token of an app wherever it stands; its public part may be told.
+_APP_TOKEN = re.compile(r"\b(?P<public>jp_[0-9a-f]{32})_[A-Za-z0-9_-]+")
 _HEADER = re.compile(r"\b(?P<kind>bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
 
 
@@ -34,6 +36,8 @@ def text(value: str) -> str:
         value = _ADDRESS.sub(rf"\g<scheme>{MASK}@", value)
     if "earer " in value or "asic " in value or "EARER " in value or "ASIC " in value:
         value = _HEADER.sub(rf"\g<kind> {MASK}", value)
+    if "jp_" in value:
+        value = _APP_TOKEN.sub(rf"\g<public>_{MASK}", value)
     return value
 
 

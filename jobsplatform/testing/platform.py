@@ -58,7 +58,7 @@ class Worker:
     @property
     def view(self) -> WorkerView:
         """What its dispatcher says of it."""
-        keys = registry.keys() if self.keys is None else self.keys
+        keys = registry.own_keys() if self.keys is None else self.keys
         return WorkerView(
             self.id, tuple(self.process.queues), keys, self.process.concurrency, self.process.busy_threads
         )
@@ -169,7 +169,7 @@ class HandPlatform(Schedules):
         keys: frozenset[str] | None = None,
     ) -> Worker:
         """A live worker of some queues (default: all) that knows the handlers of some keys (default: all)."""
-        known = registry.keys() if keys is None else keys
+        known = registry.own_keys() if keys is None else keys
         process = processes.register(
             "worker",
             name=f"hand-{len(self.workers)}",

@@ -20,7 +20,7 @@ from scheduler.models import Backfill, Pause, Schedule, ScheduleState
 from scheduler.states import Audience, PauseScope, TriggerType
 from scheduler.timetables.errors import TimetableError
 from tasks import registry
-from tasks.admin import shapes
+from tasks.admin import live, shapes
 from tasks.admin.job_page import Button
 
 SLOTS = 10
@@ -46,6 +46,8 @@ class SchedulePage:
         may_see = request.user.has_perm("tasks.view_payload")
         return {
             "title": record.id,
+            "topics": live.topics(f"schedule:{record.id}"),
+            "now": now.isoformat(),
             "badge": looks.state_badge("faulty" if shown.fault and word == "active" else word),
             "sentence": looks.sentence(record),
             "fault": shown.fault,

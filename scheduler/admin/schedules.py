@@ -23,7 +23,7 @@ from scheduler.admin.schedule_page import SchedulePage
 from scheduler.admin.verbs import Verbs
 from scheduler.models import Schedule, ScheduleState
 from scheduler.readable import ReadableInstant
-from tasks.admin import shapes
+from tasks.admin import live, shapes
 from tasks.admin.base import RecordAdmin
 from tasks.admin.paging import CappedList
 
@@ -87,7 +87,12 @@ class ScheduleAdmin(BulkPauses, Editing, Verbs, Backfilling, SchedulePage, Recor
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         everything = queries.pauses_of((), (), clock.now()).everything
-        context = {"all_paused": looks.pause_sentence(everything) if everything is not None else ""}
+        context = {
+            "all_paused": looks.pause_sentence(everything) if everything is not None else "",
+            # What schedules do is told to those who may see the jobs of all of them.
+            "topics": live.topics("system") if request.user.has_perm("tasks.view_job") else "",
+            "now": clock.now().isoformat(),
+        }
         return super().changelist_view(request, {**context, **(extra_context or {})})
 
     change_list_template = "scheduler/admin/schedules.html"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
 from django_celery_beat.models import PeriodicTask, PeriodicTasks
 
-from jobsplatform.kernel.errors import did_you_mean
+from jobsplatform.kernel.errors import ParamsInvalid, did_you_mean
 from scheduler.bridge import TASK_NAME
 from scheduler.importing.candidates import Candidate, Found, Mapped, NotTaken, Target
 from scheduler.importing.celery_cron import CeleryCron, expression
@@ -89,7 +89,10 @@ def _registered(task: str) -> Target:
         both = ", ".join(sorted(map(registry.shown, exact)))
         raise Refusal(f"Several apps have a job type {task!r}: say --map '{task}=TYPE' with one of {both}.")
     hint = did_you_mean(task, map(registry.shown, registry.keys()))
-    raise Refusal(f"There is no job type {task!r}: declare it, or say --map '{task}=TYPE'.{hint}")
+    raise Refusal(
+        f"There is no job type {task!r}: declare it (celery_task({task!r}) in a jobs.py makes one of the task), "
+        f"or say --map '{task}=TYPE'.{hint}"
+    )
 
 
 def _when(row: Any, now: datetime) -> tuple[dict[str, Any], list[str]]:
@@ -140,11 +143,13 @@ def _params(row: Any, target: Target) -> dict[str, Any]:
     if not args:
         return kwargs
     handler = registry.find(target.app_id, target.job)
-    properties: Mapping[str, Any] = handler.schema.json_schema().get("properties", {}) if handler else {}
-    names = list(properties)
-    if len(args) > len(names):
-        raise Refusal(f"It has {len(args)} args, and {target.job} has {len(names)} params.")
-    given = dict(zip(names, args, strict=False))
+    if handler is None:
+        raise Refusal(f"It has {len(args)} args, and nobody knows the params of {target.job}.")
+    try:
+        given = handler.schema.by_position(args)
+    except ParamsInvalid:
+        count = len(handler.schema.json_schema().get("properties", {}))
+        raise Refusal(f"It has {len(args)} args, and {target.job} has {count} params.") from None
     both = sorted(set(given) & set(kwargs))
     if both:
         raise Refusal(f"{both[0]} is given twice: in args and in kwargs.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, wraps
 from typing import Any
 from urllib.parse import urlencode
@@ -58,6 +58,15 @@ def verb(permission: str) -> Callable[[View], View]:
 
     return decorate
 
+
+def frame(request: HttpRequest, whole: Mapping[str, Any]) -> dict[str, Any]:
+    """What a page stands in: the ``whole`` admin, or nothing when a script asks for the page's own part alone."""
+    if request.headers.get(PART_HEADER):
+        return {"base": "tasks/admin/part.html"}
+    return {**whole, "base": "admin/base_site.html"}
+
+
+PART_HEADER = "X-Page-Part"
 
 _PLACE = "the-key-of-the-row"
 
@@ -141,7 +150,7 @@ class RecordAdmin(ModelAdmin):
         if record is None:
             return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
         context = {
-            **self.admin_site.each_context(request),
+            **self.frame(request),
             "opts": self.opts,
             "title": str(record),
             "original": record,
@@ -161,6 +170,11 @@ class RecordAdmin(ModelAdmin):
         return HttpResponseRedirect(
             f"{reverse('admin:kernel_auditevent_changelist')}?{urlencode({'q': object_id})}"
         )
+
+    def frame(self, request: HttpRequest) -> dict[str, Any]:
+        """The context of the page around the record; next to nothing for a script that asks for the part alone."""
+        whole = {} if request.headers.get(PART_HEADER) else self.admin_site.each_context(request)
+        return frame(request, whole)
 
     def page_context(self, request: HttpRequest, record: Any) -> dict[str, Any]:
         """What the page shows: by default ``facts``, pairs of a name and a value."""

@@ -35,6 +35,7 @@ from jobsplatform.kernel.audit import Actor
 from jobsplatform.kernel.errors import PlatformError
 from tasks import control
 from tasks.admin.base import actor_of
+from tasks.admin.paging import FiltersOnly
 from tasks.models import Job
 from tasks.states import ACTIVE, State
 
@@ -171,16 +172,34 @@ class BulkVerbs:
         return TemplateResponse(request, "tasks/admin/bulk.html", context)
 
     def _filtered(self, request: HttpRequest, query: str) -> QuerySet[Job]:
-        """The rows that the list shows for this query string, by the same filters."""
-        before = request.GET
+        """The rows that the list shows for this query string, by the same filters; what they say is not told."""
+        before, told = request.GET, request._messages
         request.GET = QueryDict(query)
+        request._messages = _Unheard()
         try:
-            rows: QuerySet[Job] = self.get_changelist_instance(request).get_queryset(request)  # type: ignore[attr-defined]
+            changes = self._asked(request)
+            rows: QuerySet[Job] = changes.get_queryset(request)
         except IncorrectLookupParameters:
             return Job.objects.none()
         finally:
-            request.GET = before
+            request.GET, request._messages = before, told
         return rows.order_by()
+
+    def _asked(self, request: HttpRequest) -> FiltersOnly:
+        own: Any = self
+        return FiltersOnly(
+            request, own.model, own.get_list_display(request), own.get_list_display_links(request, ()),
+            own.get_list_filter(request), own.date_hierarchy, own.get_search_fields(request),
+            own.get_list_select_related(request), own.list_per_page, own.list_max_show_all, own.list_editable, own,
+            own.get_sortable_by(request), own.search_help_text,
+        )  # fmt: skip
+
+
+class _Unheard:
+    """In the place of the messages of a request."""
+
+    def add(self, level: int, message: str, extra_tags: str = "") -> None:
+        """Nobody hears it."""
 
 
 @dataclass(frozen=True, slots=True)

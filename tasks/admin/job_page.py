@@ -15,8 +15,9 @@ from jobsplatform.kernel import clock
 from jobsplatform.kernel.errors import PlatformError
 from jobsplatform.kernel.models import Process
 from tasks import control, output, queries, why
-from tasks.admin import shapes
+from tasks.admin import live, shapes
 from tasks.admin.base import actor_of, refuse, verb
+from tasks.live import topics
 from tasks.models import Job, JobAttempt
 from tasks.states import ACTIVE, FINAL, IN_FLIGHT, Role, State
 
@@ -51,6 +52,8 @@ class JobPage:
             "name": shapes.name_of(job),
             "badge": shapes.state_badge(job.state, job.hold),
             "bar": shapes.bar(*_progress(shape["progress"])) if _has_progress(shape) else "",
+            "topics": live.topics(topics.of_job(job.id)),
+            "now": now.isoformat(),
             "question": "What is it doing?" if job.state in IN_FLIGHT else "Why is it not running?",
             "why": "" if job.state in FINAL else why.why_not_running(job, now),
             "facts": _facts(job, shape),
@@ -142,9 +145,14 @@ def _has_progress(shape: dict[str, Any]) -> bool:
     return (shape["progress"] or {}).get("done") is not None
 
 
-def _progress(progress: dict[str, Any] | None) -> tuple[Any, Any, str]:
+def _progress(progress: dict[str, Any] | None) -> tuple[Any, Any, str, Any]:
     progress = progress or {}
-    return progress.get("done"), progress.get("total"), progress.get("label") or ""
+    return (
+        progress.get("done"),
+        progress.get("total"),
+        progress.get("label") or "",
+        progress.get("eta_seconds"),
+    )
 
 
 def _facts(job: Job, shape: dict[str, Any]) -> list[tuple[str, Any]]:

@@ -14,13 +14,15 @@ from django.utils.safestring import SafeString
 
 from jobsplatform.kernel import clock
 from jobsplatform.kernel.models import Process
+from tasks import progress as far
 from tasks.admin import filters, shapes
 from tasks.admin.base import RecordAdmin
 from tasks.admin.bulk import BulkVerbs
 from tasks.admin.job_page import JobPage
+from tasks.admin.live_list import LiveList
 from tasks.admin.paging import CappedList
 from tasks.models import Job
-from tasks.states import Role
+from tasks.states import Role, State
 
 NOT_LISTED = ("params", "data", "result", "checkpoint", "error")
 """Large columns: a list of fifty never reads them."""
@@ -41,14 +43,24 @@ class JobList(CappedList):
         leaders = Job.objects.only(*_PROGRESS, "state").in_bulk(leading) if leading else {}
         for job in jobs:
             job.worker_name = names.get(job.worker_id, "")
-            job.shown = leaders.get(job.leader_id, job) if job.role == Role.ALIAS else job
+            leader = leaders.get(job.leader_id) if job.role == Role.ALIAS else None
+            follows = leader is not None and job.state in (State.PENDING, leader.state)
+            job.shown = leader if follows else job
 
 
-_PROGRESS = ("progress_done", "progress_total", "progress_label")
+_PROGRESS = (
+    "progress_done",
+    "progress_total",
+    "progress_label",
+    "progress_at",
+    "started_at",
+    "attempt",
+    "reason",
+)
 
 
 @admin.register(Job)
-class JobAdmin(BulkVerbs, JobPage, RecordAdmin):
+class JobAdmin(BulkVerbs, LiveList, JobPage, RecordAdmin):
     """What the platform has been asked to do, newest first."""
 
     list_display = ("what", "status", "queue", "urgency", "progress", "age", "tries", "worker")
@@ -64,6 +76,7 @@ class JobAdmin(BulkVerbs, JobPage, RecordAdmin):
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
         own = [
+            path("rows/", wrap(self.rows_view), name="tasks_job_rows"),
             path("bulk/<str:name>/", wrap(self.bulk_view), name="tasks_job_bulk"),
             path("<str:object_id>/cancel/", wrap(self.cancel_view), name="tasks_job_cancel"),
             path("<str:object_id>/retry/", wrap(self.retry_view), name="tasks_job_retry"),
@@ -101,14 +114,16 @@ class JobAdmin(BulkVerbs, JobPage, RecordAdmin):
     @admin.display(description="Job")
     def what(self, job: Job) -> SafeString:
         return format_html(
-            '<span class="jp-what">{}</span> <small class="jp-id">{}</small>',
+            '<span class="jp-what" data-jp-id="{}">{}</span> <small class="jp-id">{}</small>',
+            job.id,
             shapes.name_of(job),
             str(job.id)[-12:],
         )
 
     @admin.display(description="State")
     def status(self, job: Job) -> SafeString:
-        return shapes.state_badge(job.state, job.hold, job.reason)
+        shown = _shown(job)
+        return shapes.state_badge(shown.state, job.hold if shown is job else "", job.reason or shown.reason)
 
     @admin.display(description="Priority")
     def urgency(self, job: Job) -> str:
@@ -116,17 +131,28 @@ class JobAdmin(BulkVerbs, JobPage, RecordAdmin):
 
     @admin.display(description="Progress")
     def progress(self, job: Job) -> SafeString:
-        shown: Any = getattr(job, "shown", job)
-        return shapes.bar(shown.progress_done, shown.progress_total, shown.progress_label)
+        shown = _shown(job)
+        eta = far.eta_seconds(shown, clock.now())
+        return shapes.bar(shown.progress_done, shown.progress_total, shown.progress_label, eta)
 
     @admin.display(description="Age")
     def age(self, job: Job) -> SafeString:
         return shapes.age(job.created_at, clock.now())
 
     @admin.display(description="Attempt")
-    def tries(self, job: Job) -> str:
-        return f"{job.attempt} of {job.max_attempts}"
+    def tries(self, job: Job) -> SafeString:
+        return format_html(
+            "<span><span data-jp-attempt>{}</span> of <span data-jp-most>{}</span></span>",
+            _shown(job).attempt,
+            job.max_attempts,
+        )
 
     @admin.display(description="Worker", empty_value=shapes.NOTHING)
     def worker(self, job: Job) -> str | None:
         return getattr(job, "worker_name", "") or None
+
+
+def _shown(job: Any) -> Job:
+    """Whose state and progress the row shows: an alias shows its leader's."""
+    shown: Job = getattr(job, "shown", job)
+    return shown

@@ -15,7 +15,13 @@ CAP = 10_000
 
 
 class Count(int):
-    """A number of rows; templates print it as ``1,234``."""
+    """A number of rows; templates print it as ``1,234``, and as ``1234`` for a script."""
+
+    exact = True
+
+    @property
+    def plain(self) -> str:
+        return f"{int(self)}"
 
     def __str__(self) -> str:
         return f"{int(self):,}"
@@ -23,6 +29,8 @@ class Count(int):
 
 class AtLeast(Count):
     """There are more rows than this; templates print it as ``10,000+``."""
+
+    exact = False
 
     def __str__(self) -> str:
         return f"{int(self):,}+"
@@ -47,3 +55,14 @@ class CappedList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         self.full_result_count = self.result_count
+
+
+class FiltersOnly(CappedList):
+    """A list that is asked for its filters and shows no rows: nothing is counted or read."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        self.result_list = []
+        self.result_count = self.full_result_count = 0
+        self.show_full_result_count = self.can_show_all = self.multi_page = False
+        self.show_admin_actions = False
+        self.paginator = self.model_admin.get_paginator(request, self.queryset, self.list_per_page)

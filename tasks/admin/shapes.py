@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,6 +12,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from jobsplatform.kernel import clock
 from jobsplatform.kernel.durations import short
 from jobsplatform.kernel.instants import WORD, unreadable
 from tasks.models import Job
@@ -55,20 +57,35 @@ def outcome_badge(move: str, cause: str = "") -> SafeString:
     return badge(f"{move}: {cause}" if cause else move, _ENDINGS.get(move, "quiet"))
 
 
-def bar(done: float | None, total: float | None, label: str = "") -> SafeString:
-    """A progress bar, or the bare count where the end is unknown."""
+def bar(done: float | None, total: float | None, label: str = "", eta: float | None = None) -> SafeString:
+    """A progress bar, or the bare count where the end is unknown; ``eta``: the seconds that are left.
+
+    The scripts of live pages draw the same (static/tasks/live/looks.js).
+    """
     if done is None:
         return SafeString(NOTHING)
+    left = _left(eta)
     if not total or total <= 0:
-        return format_html('<span class="jp-nowrap" title="{}">{}</span>', label, f"{done:,.0f}")
+        return format_html(
+            '<span class="jp-progress jp-bare" title="{}"><span class="jp-percent">{}</span>{}</span>',
+            label, f"{done:,.0f}", left,
+        )  # fmt: skip
     share = max(0.0, min(done / total, 1.0))
     percent = f"{share * 100:.0f}"
     told = f"{done:,.0f} of {total:,.0f}{' – ' + label if label else ''}"
     return format_html(
         '<span class="jp-progress" title="{}"><progress max="100" value="{}" aria-label="Progress">{}%</progress>'
-        '<span class="jp-percent">{}%</span></span>',
-        told, percent, percent, percent,
+        '<span class="jp-percent">{}%</span>{}</span>',
+        told, percent, percent, percent, left,
     )  # fmt: skip
+
+
+def _left(eta: float | None) -> SafeString:
+    if eta is None:
+        return SafeString('<small class="jp-eta"></small>')
+    text = f"{math.ceil(eta)}s" if eta < 60 else short(eta * 1000)
+    until = clock.now() + timedelta(seconds=eta)
+    return format_html('<small class="jp-eta" data-jp-until="{}">{} left</small>', until.isoformat(), text)
 
 
 def instant(value: datetime | None) -> SafeString:
@@ -89,7 +106,7 @@ def age(since: datetime | None, now: datetime) -> SafeString:
     local = timezone.localtime(since)
     moment = f"{local.strftime('%Y-%m-%d %H:%M:%S')} {local.tzname() or ''}".strip()
     return format_html(
-        '<time class="jp-nowrap" datetime="{}" title="{}">{}</time>',
+        '<time class="jp-nowrap" data-jp-age datetime="{}" title="{}">{}</time>',
         since.isoformat(),
         moment,
         WORD if unreadable(since) else span(now - since),

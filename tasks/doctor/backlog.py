@@ -9,24 +9,34 @@ from datetime import datetime
 from django.db.models import Count
 
 from jobsplatform.kernel import config
-from tasks import registry, suspensions
+from tasks import registry, sidecars, suspensions
 from tasks.doctor.finding import Finding, fault, ok, warning
 from tasks.doctor.workers import live_workers
 from tasks.models import Job, Suspension
 from tasks.states import Hold, State
 
+_START_A_SIDECAR = (
+    "Start the sidecar, approve or enable its binding in the admin, "
+    "or cancel the jobs ('jobs cancel --type')."
+)
 _WAITING_FOR_A_WORKER = (Hold.NONE, Hold.LATER, Hold.KEY)
 
 
 def check_queues(now: datetime) -> Iterator[Finding]:
     """Pending jobs whose queue no live worker serves, or whose job type none of those knows."""
     workers = live_workers(now)
+    pending = Job.objects.filter(state=State.PENDING, hold__in=_WAITING_FOR_A_WORKER).order_by()
+    waiting = list(pending.values_list("queue", "handler_key").annotate(Count("id")))
+    forsaken = sidecars.unserved(waiting, now)
+    for name, count, why in forsaken:
+        yield fault("sidecars", f"{count:,} jobs of type {name} wait. {why}", _START_A_SIDECAR, type=name)
     if not workers or config.get().tasks.provider == "sync":
         return
-    pending = Job.objects.filter(state=State.PENDING, hold__in=_WAITING_FOR_A_WORKER).order_by()
     unserved: Counter[str] = Counter()
     unknown: Counter[str] = Counter()
-    for queue, key, count in pending.values_list("queue", "handler_key").annotate(Count("id")):
+    for queue, key, count in waiting:
+        if sidecars.binding_of(key) is not None:
+            continue
         serving = [worker for worker in workers if queue in worker.queues]
         if not serving:
             unserved[queue] += count
@@ -53,7 +63,7 @@ def check_queues(now: datetime) -> Iterator[Finding]:
             advice,
             type=name,
         )
-    if not unserved and not unknown:
+    if not unserved and not unknown and not forsaken:
         yield ok("queues", "Every queue and job type with pending jobs has a live worker.")
 
 

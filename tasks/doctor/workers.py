@@ -15,12 +15,18 @@ def check_silent(now: datetime) -> Iterator[Finding]:
     silent = list(processes.silent(now, config.get().tasks.lease_seconds).order_by("heartbeat_at")[:20])
     for process in silent:
         age = int((now - process.heartbeat_at).total_seconds())
-        who = f"{process.role} {process.name} (pid {process.pid} on {process.host})"
+        who = f"{process.role} {process.name}{_place(process)}"
         text = f"{who} has been silent for {age} s."
         advice = "See whether it hangs and stop it; a live worker then takes its jobs back."
         yield fault("processes", text, advice, id=str(process.id))
     if not silent:
         yield ok("processes", "No process is silent.")
+
+
+def _place(process: Process) -> str:
+    if process.app_id:
+        return f" of the app {process.app_id}"
+    return f" (pid {process.pid} on {process.host})"
 
 
 def check_workers(now: datetime) -> Iterator[Finding]:

@@ -109,6 +109,20 @@ def candidates(wanted: Sequence[tuple[Group, int]]) -> list[Candidate]:
     return sorted(found, key=lambda job: (-job.priority, job.due_at, job.id))
 
 
+def open_lanes(lanes: Sequence[tuple[str, str]], most: int) -> dict[tuple[str, str], int]:
+    """How many jobs of each (queue, handler key) could be claimed, counted no further than ``most``."""
+    found: dict[tuple[str, str], int] = {}
+    one = f"""SELECT %s, (SELECT count(*) FROM (
+        SELECT 1 FROM tasks_job WHERE {_OPEN} AND queue = %s AND handler_key = %s LIMIT %s) AS g)"""
+    for start in range(0, len(lanes), 200):
+        part = lanes[start : start + 200]
+        params = [value for n, (queue, key) in enumerate(part) for value in (n, queue, key, most)]
+        with connection.cursor() as cursor:
+            cursor.execute(" UNION ALL ".join([one] * len(part)), params)
+            found |= {part[int(n)]: int(count) for n, count in cursor.fetchall()}
+    return found
+
+
 def waiting(group: Group, most: int) -> int:
     """How many jobs of a group could be claimed, counted no further than ``most``."""
     with prepared_cursor(connection) as cursor:

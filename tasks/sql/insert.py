@@ -31,13 +31,15 @@ CHARACTERS = 32 * 2**20
 FEW = 10
 """Fewer alike rows than this do not get a statement of their own, when there are others like them."""
 
-# A new job has no result or checkpoint yet, and its data are empty.
+# A new job has no result or checkpoint yet, and its data are empty; the few that begin with some go another way.
 _SHARED = tuple(
     f for f in Job._meta.concrete_fields if f.attname not in ("id", "params") and not isinstance(f, JSONField)
 )
 _shared_values = itemgetter(*(f.attname for f in _SHARED))
 _USUAL = _shared_values(Job().__dict__)
 _FIRST = "id, params, data"
+
+_ONCE = {False: "", True: " ON CONFLICT DO NOTHING"}
 
 _encode = json.JSONEncoder(default=str).encode
 """Instants and ids become text, which the database reads as what their columns are."""
@@ -47,8 +49,16 @@ Part = tuple[Values, list[str], list[str]]
 Mixed = tuple[Values, str, str]
 
 
-def insert(drafts: Sequence[Draft]) -> None:
-    """Store new jobs, all or none, in the transaction of the caller if there is one."""
+def insert(drafts: Sequence[Draft], *, once: bool = False) -> None:
+    """Store new jobs, all or none, in the transaction of the caller if there is one. ``once``: those that a unique
+    index refuses are left out, and nobody is told."""
+    with_data = [draft for draft in drafts if draft.common.data]
+    if with_data:
+        with transaction.atomic():
+            insert([draft for draft in drafts if not draft.common.data], once=once)
+            rows = [draft.row() for draft in with_data]
+            Job.objects.bulk_create(rows, batch_size=1000, ignore_conflicts=once)
+        return
     if not drafts:
         return
     connection = connections[DEFAULT_DB_ALIAS]
@@ -65,9 +75,9 @@ def insert(drafts: Sequence[Draft]) -> None:
     alone = len(parts) + len(mixtures) == 1 and (on_postgres or len(drafts) == 1)
     with nullcontext() if alone else transaction.atomic():
         for values, ids, texts in parts:
-            store(connection, values, ids, texts)
-        for rows in mixtures:
-            store_mixed(connection, rows)
+            store(connection, values, ids, texts, once)
+        for mixture in mixtures:
+            store_mixed(connection, mixture, once)
 
 
 def _alike(drafts: Iterable[Draft]) -> Iterable[tuple[Values, list[Draft]]]:
@@ -113,7 +123,7 @@ def _mixtures(mixed: Iterable[tuple[Values, Draft]]) -> Iterator[list[Mixed]]:
         yield rows
 
 
-def _store_mixed(connection: BaseDatabaseWrapper, rows: Sequence[Mixed]) -> None:
+def _store_mixed(connection: BaseDatabaseWrapper, rows: Sequence[Mixed], once: bool) -> None:
     own, same = _varying([values for values, _, _ in rows])
     first = rows[0][0]
     bound = [_SHARED[n].get_db_prep_save(first[n], connection) for n in same]
@@ -125,17 +135,17 @@ def _store_mixed(connection: BaseDatabaseWrapper, rows: Sequence[Mixed]) -> None
         documents.append(columns)
     params = "[" + ",".join(text for _, _, text in rows) + "]"
     with connection.cursor() as cursor:
-        cursor.execute(_many_mixed(own, same), [*bound, _encode(documents), params])
+        cursor.execute(_many_mixed(own, same, once), [*bound, _encode(documents), params])
 
 
-def _store_mixed_portably(connection: BaseDatabaseWrapper, rows: Sequence[Mixed]) -> None:
+def _store_mixed_portably(connection: BaseDatabaseWrapper, rows: Sequence[Mixed], once: bool) -> None:
     statements: dict[tuple[int, ...], list[list[Any]]] = defaultdict(list)
     for values, job_id, text in rows:
         differing, bound = _differing(connection, values)
         statements[differing].append([job_id, text, *bound])
     with connection.cursor() as cursor:
         for differing, bindings in statements.items():
-            cursor.executemany(_one(differing), bindings)
+            cursor.executemany(_one(differing, once), bindings)
 
 
 def _varying(all_values: Sequence[Values]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -154,29 +164,37 @@ def _varying(all_values: Sequence[Values]) -> tuple[tuple[int, ...], tuple[int, 
 
 
 def _store(
-    connection: BaseDatabaseWrapper, values: Sequence[Any], ids: Sequence[str], texts: Sequence[str]
+    connection: BaseDatabaseWrapper,
+    values: Sequence[Any],
+    ids: Sequence[str],
+    texts: Sequence[str],
+    once: bool,
 ) -> None:
     differing, bound = _differing(connection, values)
     if len(ids) == 1:
         with prepared_cursor(connection) as cursor:
-            cursor.execute(_one(differing), [ids[0], texts[0], *bound])
+            cursor.execute(_one(differing, once), [ids[0], texts[0], *bound])
     else:
         with connection.cursor() as cursor:
             # As one JSON array the params need no quoting of each.
             arrays = ["{" + ",".join(ids) + "}", "[" + ",".join(texts) + "]"]
-            cursor.execute(_many(differing), [*bound, *arrays])
+            cursor.execute(_many(differing, once), [*bound, *arrays])
 
 
 def _store_portably(
-    connection: BaseDatabaseWrapper, values: Sequence[Any], ids: Sequence[str], texts: Sequence[str]
+    connection: BaseDatabaseWrapper,
+    values: Sequence[Any],
+    ids: Sequence[str],
+    texts: Sequence[str],
+    once: bool,
 ) -> None:
     differing, bound = _differing(connection, values)
     rows = [[job_id, text, *bound] for job_id, text in zip(ids, texts, strict=True)]
     with connection.cursor() as cursor:
         if len(rows) == 1:
-            cursor.execute(_one(differing), rows[0])
+            cursor.execute(_one(differing, once), rows[0])
         else:
-            cursor.executemany(_one(differing), rows)
+            cursor.executemany(_one(differing, once), rows)
 
 
 def _differing(connection: BaseDatabaseWrapper, values: Sequence[Any]) -> tuple[tuple[int, ...], list[Any]]:
@@ -190,20 +208,21 @@ def _differing(connection: BaseDatabaseWrapper, values: Sequence[Any]) -> tuple[
 
 
 @lru_cache(maxsize=256)
-def _one(differing: tuple[int, ...]) -> str:
+def _one(differing: tuple[int, ...], once: bool) -> str:
     names, values = _columns(differing, typed=False)
-    return f"INSERT INTO tasks_job ({_FIRST}, {names}) VALUES (%s, %s, '{{}}', {values})"
+    return f"INSERT INTO tasks_job ({_FIRST}, {names}) VALUES (%s, %s, '{{}}', {values}){_ONCE[once]}"
 
 
 @lru_cache(maxsize=256)
-def _many(differing: tuple[int, ...]) -> str:
+def _many(differing: tuple[int, ...], once: bool) -> str:
     names, values = _columns(differing, typed=True)
     return f"""INSERT INTO tasks_job ({_FIRST}, {names}) SELECT v.id, v.params, '{{}}', {values}
-        FROM ROWS FROM (unnest(%s::uuid[]), jsonb_array_elements(%s::jsonb)) AS v(id, params)"""
+        FROM ROWS FROM (unnest(%s::uuid[]), jsonb_array_elements(%s::jsonb)) AS v(id, params)
+        {_ONCE[once]}"""
 
 
 @lru_cache(maxsize=256)
-def _many_mixed(own: tuple[int, ...], same: tuple[int, ...]) -> str:
+def _many_mixed(own: tuple[int, ...], same: tuple[int, ...], once: bool) -> str:
     connection = connections[DEFAULT_DB_ALIAS]
     names, values = _columns(same, typed=True, leave_out=own)
     columns = [_SHARED[n].column for n in own]
@@ -213,7 +232,7 @@ def _many_mixed(own: tuple[int, ...], same: tuple[int, ...]) -> str:
         SELECT v.id, v.params, '{{}}', {values}, {taken}
         FROM ROWS FROM (
             json_to_recordset(%s::json) AS (id uuid, {typed}), jsonb_array_elements(%s::jsonb)
-        ) AS v(id, {", ".join(columns)}, params)"""
+        ) AS v(id, {", ".join(columns)}, params) {_ONCE[once]}"""
 
 
 def _columns(differing: Sequence[int], *, typed: bool, leave_out: Sequence[int] = ()) -> tuple[str, str]:

@@ -15,6 +15,8 @@ from jobsplatform.kernel import clock, config
 from jobsplatform.kernel.bell import Bell
 from jobsplatform.kernel.loop import Loop
 from tasks import reporter
+from tasks.bus import callback, celery_queue
+from tasks.bus.delivery import Deliverer
 from tasks.heartbeat import Heartbeat, Trust
 from tasks.hints import Listener
 from tasks.states import CancelReason
@@ -77,7 +79,8 @@ class Crew:
         self._killer = Killer(lambda: self._worker.pool, can_kill, LOSSES, self.abandoned)
         appetite = Appetite()
         self.dispatcher = Dispatcher(self.incarnation, trust, self.sender, appetite, self.occupied)
-        self._listener = Listener(self.dispatcher.wake, lambda: self.incarnation.process_id)
+        self._deliverers = [Deliverer("http", callback.call), Deliverer("celery", celery_queue.send)]
+        self._listener = Listener(self._hinted, lambda: self.incarnation.process_id)
         self._heartbeat = Heartbeat(self.incarnation, trust, self._busy_threads)
         self._watchdog = Watchdog(trust, appetite, self._ask_all_to_stop, self.end)
         self._loops: list[Loop] = [
@@ -88,8 +91,14 @@ class Crew:
             Sweeper(trust, self.sender),
             self._watchdog,
         ]
+        self._loops += self._deliverers
         if (path := watched_file()) is not None:
             self._loops.append(FileWatch(path, self.dispatcher.wake))
+
+    def _hinted(self) -> None:
+        self.dispatcher.wake()
+        for deliverer in self._deliverers:
+            deliverer.hinted()
 
     def occupied(self) -> int:
         """Slots that the database does not know to be taken."""
@@ -156,6 +165,8 @@ class Crew:
     def take_nothing_new(self) -> None:
         """Stop claiming, and leave the queues of plain tasks to other workers."""
         self.dispatcher.stop(STOP_SECONDS)
+        for deliverer in self._deliverers:
+            deliverer.close()
         consumer = self._worker.consumer
         if getattr(consumer, "task_consumer", None) is not None:
             for name in self.incarnation.queues:
@@ -176,6 +187,10 @@ class Crew:
     def leave(self) -> None:
         """Nothing will be sent to this incarnation any more, and it beats no more: a late beat would find it
         stopped, and take that for somebody else's word."""
+        for deliverer in self._deliverers:
+            if self.drain.hurried:
+                deliverer.hurry()
+            deliverer.stop(STOP_SECONDS)
         self._watchdog.stop(STOP_SECONDS)
         self._heartbeat.stop(STOP_SECONDS)
         self.sender.remove_queue(self.incarnation.id)

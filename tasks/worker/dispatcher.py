@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
-from jobsplatform.kernel import clock, config
+from jobsplatform.kernel import clock, config, processes
 from jobsplatform.kernel.loop import Loop
-from tasks import dispatch, hints, registry
+from tasks import dispatch, finding, hints, registry
 from tasks.dispatch import Claimed
 from tasks.heartbeat import Trust
 from tasks.pack import LONG_SECONDS
@@ -69,12 +69,14 @@ class Dispatcher(Loop):
             return False
         freed = self._rest()
         process_id = self._incarnation.id
+        if finding.has_noticed() and finding.learn():
+            processes.beat(process_id, clock.now(), handlers=sorted(registry.own_keys()))
         self._keep_lines()
         busy = self._busy_threads()
         view = dispatch.WorkerView(
             process_id=process_id,
             queues=tuple(self._incarnation.queues),
-            keys=registry.keys(),
+            keys=registry.own_keys(),
             concurrency=self._incarnation.concurrency,
             busy_threads=busy,
             lines=LINES.short(),
@@ -92,7 +94,7 @@ class Dispatcher(Loop):
             # What could not be sent was handed back: look again as soon as the broker may be asked.
             self._waits = 0.25
             return False
-        return result.more
+        return result.more or finding.has_noticed()
 
     def _rest(self) -> bool:
         """While there is no room, the many hints of a busy platform do not cause one vain round after the other.

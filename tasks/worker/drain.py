@@ -58,6 +58,11 @@ class Drain:
         self._clean = False
         self.done = threading.Event()
 
+    @property
+    def hurried(self) -> bool:
+        """It was asked to wait for nobody."""
+        return self._hurry
+
     def run(self, *, hurry: bool = False) -> bool:
         """Drain, once; whether every job of this worker has ended or was handed back.
 

@@ -42,7 +42,7 @@ class Incarnation:
             now=now,
             queues=self.queues,
             concurrency=self.concurrency,
-            handlers=registry.keys(),
+            handlers=registry.own_keys(),
             capabilities={"kill": self.can_kill},
             info={"pool": self.pool},
         )

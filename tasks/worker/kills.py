@@ -17,9 +17,9 @@ from uuid import UUID
 import structlog
 from django.db.models import Q
 
-from jobsplatform.kernel import config
 from jobsplatform.kernel.loop import wait_until
-from tasks import finish, registry
+from tasks import finish
+from tasks.grace import grace_of
 from tasks.models import Job
 from tasks.states import CancelReason, State
 from tasks.worker import inflight
@@ -144,10 +144,3 @@ def _judge(job: Job, slack: timedelta, now: datetime) -> Overdue | None:
         return None
     why = f"did not stop within its grace of {grace:g} s ({job.cancel_reason})"
     return Overdue(key, name, why, timed_out=job.cancel_reason == CancelReason.TIMEOUT, works=works)
-
-
-def grace_of(job: Job) -> float:
-    """Seconds from a cancel request to the kill: the type's own, else the setting."""
-    handler = registry.find(job.app_id, job.job_type)
-    own = handler.spec.cancel_grace if handler is not None else None
-    return config.get().tasks.cancel_grace_seconds if own is None else own

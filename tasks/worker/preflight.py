@@ -83,7 +83,7 @@ def check_broker(app: Any) -> None:
     try:
         wait_until(answers, BROKER_SECONDS, every=0.5)
     except TimeoutError:
-        url = shown(config.get().celery_broker_url)
+        url = shown(str(app.conf.broker_read_url or app.conf.broker_url or "amqp://"))
         reason = str(last[0]).strip().partition("\n")[0] if last else "no answer"
         raise Unreachable(
             f"the broker {url} does not answer ({reason}). "

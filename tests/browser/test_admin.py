@@ -5,7 +5,11 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from jobsplatform.kernel import clock, processes
+from jobsplatform.kernel import clock, processes, tokens
+from jobsplatform.kernel.audit import Actor
+from jobsplatform.kernel.models import App
+from tasks import external
+from tasks.bus import bindings
 from tasks.models import Job, Suspension
 from tasks.states import State
 from tests.browser.conftest import PASSWORD, Visit
@@ -97,6 +101,8 @@ def test_all_across_pages_are_cancelled(visit: Visit) -> None:
 SCREENS = (
     JOBS, "/admin/tasks/jobattempt/", "/admin/tasks/suspension/", "/admin/tasks/suspension/suspend/",
     "/admin/kernel/process/", "/admin/kernel/tenant/", "/admin/kernel/app/", "/admin/kernel/auditevent/", "/admin/",
+    "/admin/kernel/apptoken/", "/admin/kernel/apptoken/make/", "/admin/kernel/app/new/", "/admin/tasks/handlerbinding/",
+    "/admin/tasks/externaljob/", "/admin/tasks/appevent/",
 )  # fmt: skip
 
 
@@ -108,6 +114,18 @@ def hostile_job() -> Job:
         user_id="u" * 90, dedupe_key=HOSTILE, params={HOSTILE: "y" * 500}, reason=HOSTILE,
     )  # fmt: skip
     make_attempt(job, outcome="retry", error=HOSTILE, error_type="E" * 120, traceback="z" * 900 + HOSTILE)
+    now, told = (
+        clock.now(),
+        external.Snapshot(title="t" * 300, message=HOSTILE, progress=3.0, eta_seconds=9e5),
+    )
+    app, actor = App.objects.create(app_id="a" * 100, title=HOSTILE), Actor(HOSTILE, "user")
+    tokens.mint(app, name="n" * 100, scopes=tokens.SCOPES, expires_at=None, actor=actor, now=now)
+    wanted = bindings.Wanted(
+        "b" * 100, "s" * 90, transport="http", url=f"https://{'u' * 60}.example/{'p' * 300}"
+    )
+    bindings.register(app.app_id, wanted, actor=actor, now=now)
+    external.upsert(app.app_id, "x" * 200, told, actor=actor, now=now)
+    external.tell(app.app_id, "u" * 100, "k" * 100, scope=HOSTILE, payload={HOSTILE: 1}, actor=actor, now=now)
     return job
 
 

@@ -122,6 +122,14 @@ def test_a_soak_of_no_length_is_refused(arguments: list[str], capsys: pytest.Cap
     assert arguments[0] in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("arguments", [["--jobs", "0"], ["--rounds", "0"]])
+def test_a_soak_of_live_pages_without_jobs_or_rounds_is_refused(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert soak.main(["live", *arguments]) == 2
+    assert arguments[0] in capsys.readouterr().err
+
+
 def test_each_planted_bug_names_a_line_of_the_table() -> None:
     assert {bug.caught_by for bug in BUGS.values()} <= set(NAMES)
 

@@ -12,7 +12,8 @@ __all__ = ["ALL_VIEWS", "HOSTILE", "build_job", "logged_in", "make_attempt", "ma
 HOSTILE = "<img src=x onerror=alert(1)></script>"
 ALL_VIEWS = (
     "tasks.view_job", "tasks.view_jobattempt", "tasks.view_suspension", "kernel.view_process", "kernel.view_tenant",
-    "kernel.view_app", "kernel.view_auditevent",
+    "kernel.view_app", "kernel.view_auditevent", "kernel.view_apptoken", "tasks.view_handlerbinding",
+    "tasks.view_externaljob", "tasks.view_appevent",
 )  # fmt: skip
 
 

@@ -9,16 +9,19 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from jobsplatform.kernel import audit, clock, processes
-from jobsplatform.kernel.models import App, AuditEvent, Process, Tenant
-from tasks import control
-from tasks.models import Job, JobAttempt, Suspension
+from jobsplatform.kernel.models import App, AppToken, AuditEvent, Process, Tenant
+from tasks import control, external
+from tasks.bus import bindings
+from tasks.models import AppEvent, ExternalJob, HandlerBinding, Job, JobAttempt, Suspension
 from tasks.states import State
 from tests.database.admin_support import ALL_VIEWS, logged_in, make_attempt, make_job
 
 pytestmark = pytest.mark.django_db
 ACTOR = audit.Actor.system("test")
 OURS = ("tasks", "kernel")
-WATCHED: tuple[type[models.Model], ...] = (Job, JobAttempt, Suspension, Process, Tenant, App, AuditEvent)
+WATCHED: tuple[type[models.Model], ...] = (
+    Job, JobAttempt, Suspension, HandlerBinding, ExternalJob, AppEvent, Process, Tenant, App, AppToken, AuditEvent,
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -26,6 +29,8 @@ def rows() -> dict[str, Any]:
     """One record of each model, and one job in each state that a verb could change."""
     jobs = {state: make_job(state) for state in (State.PENDING, State.RUNNING, State.PAUSED, State.FAILED)}
     Tenant.objects.create(tenant_id="acme")
+    app, now = App.objects.create(app_id="video"), clock.now()
+    wanted = bindings.Wanted("thumbs", "media", transport="http", url="https://media.example/")
     return {
         "job": jobs[State.FAILED],
         "jobs": list(jobs.values()),
@@ -33,7 +38,11 @@ def rows() -> dict[str, Any]:
         "suspension": control.suspend("all", actor=ACTOR),
         "process": processes.register("worker", name="w", now=clock.now()),
         "tenant": Tenant.objects.get(tenant_id="acme"),
-        "app": App.objects.create(app_id="video"),
+        "app": app,
+        "apptoken": AppToken.objects.create(app=app, digest="d", scopes=["jobs:read"], created_at=now),
+        "handlerbinding": bindings.register("video", wanted, actor=ACTOR, now=now),
+        "externaljob": external.upsert("video", "x", external.Snapshot(title="X"), actor=ACTOR, now=now),
+        "appevent": external.tell("video", "u", "k", actor=ACTOR, now=now),
         "auditevent": AuditEvent.objects.latest("pk"),
     }
 
@@ -80,6 +89,11 @@ def test_the_walk_finds_every_screen_and_verb(rows: dict[str, Any]) -> None:
         "/suspend/",
         "/lift/",
         "/state/",
+        "/rows/",
+        "/make/",
+        "/revoke/",
+        "/approve/",
+        "/switch/",
         "/change/",
         "/add/",
     ):
@@ -96,6 +110,11 @@ def test_a_viewer_changes_nothing_by_any_post(rows: dict[str, Any]) -> None:
         "state": "archived",
         "scope": "all",
         "cascade": "1",
+        "enabled": "0",
+        "url": "https://media.example/",
+        "app": "video",
+        "app_id": "new",
+        "scopes": ["jobs:read"],
     }
     for address in own_addresses(rows):
         for action in (

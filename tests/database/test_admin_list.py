@@ -45,13 +45,12 @@ def test_newest_first_with_state_worker_and_progress(viewer: Client) -> None:
 
 
 def test_queries_do_not_grow_with_the_rows_and_read_no_large_column(viewer: Client) -> None:
-    def ask() -> CaptureQueriesContext:
+    def ask() -> list[str]:
         viewer.get(reverse(LIST))  # fills caches
-        with CaptureQueriesContext(
-            connection,
-        ) as queries:
+        with CaptureQueriesContext(connection) as queries:
             viewer.get(reverse(LIST))
-        return queries
+        # Whether the bindings are looked at depends on how long ago that was.
+        return [q["sql"] for q in queries.captured_queries if "handlerbinding" not in q["sql"]]
 
     worker = processes.register("worker", name="w", now=clock.now())
     make_job(State.RUNNING, worker_id=worker.id)
@@ -61,9 +60,9 @@ def test_queries_do_not_grow_with_the_rows_and_read_no_large_column(viewer: Clie
     Job.objects.bulk_create(build_job(State.RUNNING, worker_id=worker.id) for _ in range(30))
     many = ask()
     assert len(many) == few
-    for query in many.captured_queries:
+    for query in many:
         for column in ("params", "data", "result", "checkpoint", "error"):
-            assert f'"{column}"' not in query["sql"]
+            assert f'"{column}"' not in query
 
 
 def test_an_alias_shows_the_progress_of_its_leader(viewer: Client) -> None:

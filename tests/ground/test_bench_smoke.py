@@ -55,6 +55,13 @@ def test_a_quick_run_of_schedules_prints_rows_and_leaves_nothing() -> None:
     assert "track_commit_timestamp on" in done.stderr
 
 
+def test_a_quick_run_of_live_prints_rows_and_leaves_nothing() -> None:
+    done, _ = _quick("live", "event", {})
+    rows = {row["name"]: row["ours"] for row in json.loads(done.stdout)}
+    assert list(rows) == ["commit to page, p50", "commit to page, p95", "commit to page, p99"]
+    assert 0 < rows["commit to page, p50"] <= rows["commit to page, p99"]
+
+
 def _quick(
     what: str, scenario: str, rivals: Mapping[str, str]
 ) -> tuple[subprocess.CompletedProcess[str], list[str]]:

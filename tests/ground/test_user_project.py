@@ -34,7 +34,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     call_command("startproject", "theirs", str(folder))
     call_command("startapp", "shop", str(folder / "shop"))
     with (folder / "theirs" / "settings.py").open("a") as settings:
-        ours, urls, database = blocks(page("own-project.md"), "python")
+        ours, database, _, urls = blocks(page("own-project.md"), "python")
         settings.write(f"{APPS}{ours}{database}")
     with (folder / "theirs" / "urls.py").open("a") as addresses:
         addresses.write(urls.replace("urlpatterns =", "urlpatterns +="))

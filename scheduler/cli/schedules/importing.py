@@ -8,9 +8,11 @@ import sys
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from django.apps import apps
 from django.core.management import get_commands
 from django.db import transaction
 
@@ -18,7 +20,7 @@ from jobsplatform.kernel import clock, config
 from jobsplatform.kernel.errors import InvalidInput
 from scheduler.cli.import_map import mapped_by
 from scheduler.cli.import_report import document, say
-from scheduler.importing import crontab, django_celery_beat, from_crontab, store
+from scheduler.importing import crontab, from_crontab, store
 from scheduler.importing.candidates import Found, Mapped
 from scheduler.states import Misfire
 from scheduler.timetables.zones import zone
@@ -85,7 +87,7 @@ def act(command: PlatformCommand, options: dict[str, Any]) -> int:
     else:
         clock.current().sync()
         source = "django-celery-beat"
-        found = django_celery_beat.schedules_of(mapped, clock.now(), misfire=options["misfire"] or "")
+        found = _beat().schedules_of(mapped, clock.now(), misfire=options["misfire"] or "")
     if mapped.unused and not found.candidates and not found.refused:
         raise InvalidInput(f"--map {mapped.unused[0]!r} fits nothing: there is nothing to import.")
     clock.current().sync()
@@ -94,7 +96,7 @@ def act(command: PlatformCommand, options: dict[str, Any]) -> int:
     switched_off = 0 if options["dry_run"] else _store(planned, options, now)
     still_on = 0
     if options["django_celery_beat"]:
-        still_on = django_celery_beat.enabled_among(_rows(planned))
+        still_on = _beat().enabled_among(_rows(planned))
     told = document(planned, source=source, dry_run=options["dry_run"])
     told |= {"unused_maps": mapped.unused, "rows_switched_off": switched_off, "rows_still_on": still_on}
     if options["json"]:
@@ -108,13 +110,20 @@ def _store(planned: store.Plan, options: Mapping[str, Any], now: datetime) -> in
     """All of it in one transaction; how many rows of Beat were switched off."""
     with transaction.atomic():
         store.carry_out(planned, actor=operator(), now=now)
-        return django_celery_beat.take_over(_rows(planned)) if options["take_over"] else 0
+        return int(_beat().take_over(_rows(planned))) if options["take_over"] else 0
 
 
 def _rows(planned: store.Plan) -> list[int]:
     """The rows of Beat that have a schedule here, in force or about to be."""
     standing = planned.of(store.Verdict.CREATED, store.Verdict.UPDATED, store.Verdict.UNCHANGED)
     return [outcome.candidate.row for outcome in standing if outcome.candidate.row is not None]
+
+
+def _beat() -> Any:
+    """What reads the rows of Beat. By name: it cannot be loaded where their app is not installed."""
+    if not apps.is_installed("django_celery_beat"):
+        raise InvalidInput("django-celery-beat is not installed here, so it has no rows to import.")
+    return import_module("scheduler.importing.django_celery_beat")
 
 
 def _refuse_mixed(options: Mapping[str, Any]) -> None:

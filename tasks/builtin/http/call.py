@@ -126,8 +126,8 @@ class Caller:
         )
         try:
             connection.request(method, target.path, body, {"User-Agent": "jobsplatform", **headers})
-            response = connection.getresponse()
-            content, truncated = self._read(response)
+            with connection.getresponse() as response:
+                content, truncated = self._read(response)
         finally:
             connection.close()
         answer = Answer(

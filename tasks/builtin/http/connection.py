@@ -41,9 +41,15 @@ class Deadline:
 class _Reader(io.RawIOBase):
     """Reads a socket under a deadline that covers the whole answer: a byte a second is no way around it."""
 
-    def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
+    def __init__(self, sock: socket.socket, deadline: Deadline, closed: Callable[[], None]) -> None:
         self._socket = sock
         self._deadline = deadline
+        self._closed = closed
+
+    def close(self) -> None:
+        if not self.closed:
+            super().close()
+            self._closed()
 
     def readable(self) -> bool:
         return True
@@ -59,21 +65,26 @@ class _Reader(io.RawIOBase):
 
 
 class _Wire:
-    """The part of a socket that ``http.client`` uses."""
+    """The part of a socket that ``http.client`` uses. It closes this one before the answer is read when the server
+    says that it will close too: the socket stays open for the reader."""
 
     def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
         self._socket = sock
         self._deadline = deadline
+        self._users = 1
 
     def makefile(self, *_: Any, **__: Any) -> io.BufferedReader:
-        return io.BufferedReader(_Reader(self._socket, self._deadline))
+        self._users += 1
+        return io.BufferedReader(_Reader(self._socket, self._deadline, self.close))
 
     def sendall(self, data: Any) -> None:
         self._socket.settimeout(self._deadline.left())
         self._socket.sendall(data)
 
     def close(self) -> None:
-        self._socket.close()
+        self._users -= 1
+        if self._users <= 0:
+            self._socket.close()
 
 
 def resolve(host: str, port: int) -> list[str]:

@@ -98,6 +98,7 @@ def output(process: Process, busy: int, now: datetime) -> dict[str, Any]:
         "id": str(process.id),
         "role": process.role,
         "name": process.name,
+        "app_id": process.app_id,
         "host": process.host,
         "pid": process.pid,
         "version": process.version,

@@ -275,4 +275,8 @@ def test_a_complaint_of_the_system_checks_is_told(jobs, monkeypatch):
 
 
 def test_the_storage_is_well(jobs):
+    if connection.vendor == "postgresql":
+        # What tests before this one have rolled back counts as dead rows until they are vacuumed.
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_stat_reset()")
     assert [found.level for found in storage.check_storage(jobs.clock.now())] == [Level.OK]

@@ -10,6 +10,8 @@ from pathlib import Path
 from django.db import DatabaseError, connection, transaction
 
 from jobsplatform import JobContext, Retry, job
+from jobsplatform.kernel import events
+from tasks.events import JobMoved
 
 
 class Unpicklable(Exception):
@@ -176,3 +178,20 @@ def backend() -> int:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")
         return int(cursor.fetchone()[0])
+
+
+@job("flow.live", queue="live")
+def live(context: JobContext, busy: str, stop: str) -> None:
+    """Tells its progress twenty times a second while the file ``busy`` is there, until ``stop`` is."""
+    step = 0
+    while not Path(stop).exists():
+        if Path(busy).exists():
+            step += 1
+            context.progress(step, 100_000)
+        time.sleep(0.05)
+
+
+@job("flow.mute", queue="mute")
+def mute(context: JobContext) -> None:
+    """Its worker's process dies after the commit of its end, before it could tell anybody."""
+    events.subscribe(JobMoved, lambda event: os.kill(os.getpid(), signal.SIGKILL))

@@ -16,6 +16,7 @@ COMMANDS = {
     "suspend": "tasks",
     "unsuspend": "tasks",
     "processes": "tasks",
+    "tokens": "tasks",
     "doctor": "tasks",
     "runplatform": "jobsplatform",
     "schedules": "scheduler",

@@ -9,6 +9,7 @@ from pkgutil import walk_packages
 import jobsplatform
 import scheduler
 import tasks
+from jobsplatform.kernel import app_events
 from jobsplatform.kernel.config_schema import SECTIONS, variables
 from jobsplatform.kernel.errors import PlatformError
 from scheduler import events as schedule_events
@@ -26,7 +27,7 @@ def event_classes() -> dict[str, list[str]]:
     """Each event and its fields, in order."""
     return {
         name: [field.name for field in dataclasses.fields(found)]
-        for events in (job_events, schedule_events)
+        for events in (job_events, schedule_events, app_events)
         for name, found in inspect.getmembers(events, inspect.isclass)
         if dataclasses.is_dataclass(found) and found.__module__ == events.__name__
     }

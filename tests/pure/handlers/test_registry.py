@@ -155,7 +155,7 @@ def test_names_in_any_script_are_fine(name: str) -> None:
         ({"dedupe_key": 7}, "expected text such as"),
         ({"dedupe": "aliass"}, "Did you mean 'alias'"),
         ({"on_interrupt": "stop"}, "expected one of resume, cancel"),
-        ({"backoff": -1}, "at least 0"),
+        ({"backoff": -1}, "expected 0 to"),
         ({"backoff": "fast"}, "backoff: expected"),
         ({"public_params": "user_id"}, "expected a list of names"),
     ],

@@ -65,6 +65,9 @@ def test_a_base_above_the_maximum_is_refused_not_cut() -> None:
         lambda: Backoff("5"),  # type: ignore[arg-type]
         lambda: Backoff(True),
         lambda: Fixed(-1),
+        lambda: Fixed(1e11),
+        lambda: Table([1, 1e300]),
+        lambda: Backoff(1, maximum=1e300),
         lambda: Table([]),
         lambda: Table([1, -1]),
         lambda: Table("123"),  # type: ignore[arg-type]

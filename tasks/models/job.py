@@ -1,4 +1,4 @@
-"""The rows: jobs, their attempts, suspensions, keys. The database refuses illegal rows by itself."""
+"""The job row. The database refuses illegal ones by itself."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from django.db.models.lookups import Exact, GreaterThanOrEqual, IsNull
 from jobsplatform.kernel.ids import uuid7
 from tasks.json_values import StoredJSON
 from tasks.sql.one_of import OneOf
+from tasks.sql.recent import RecentIndex
 from tasks.states import (
     ACTIVE,
     FINAL,
@@ -197,6 +198,7 @@ class Job(models.Model):
             models.Index("parent", "state", name="job_children", condition=Q(parent__isnull=False)),
             models.Index("leader", "state", name="job_aliases", condition=Q(leader__isnull=False)),
             models.Index("purge_at", name="job_purge", condition=Q(purge_at__isnull=False)),
+            RecentIndex(fields=["updated_at"], name="job_written"),
             models.Index("state", "id", name="job_by_state"),
             models.Index("handler_key", "id", name="job_by_type"),
             models.Index("user_id", "id", name="job_by_user", condition=~Q(user_id="")),
@@ -297,127 +299,3 @@ class Job(models.Model):
 
     def __str__(self) -> str:
         return f"{self.handler_key.lstrip(':')} {self.id}"
-
-
-class JobAttempt(models.Model):
-    """One ended run of a job, under one lease. Written in the transaction that ends the run; never changed."""
-
-    id = models.BigAutoField(primary_key=True)
-    # Found by attempt_one_per_lease, which begins with the job.
-    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="attempts", db_index=False)
-    lease = models.BigIntegerField()
-    number = models.IntegerField()  # of the counted attempt; runs that use none repeat it
-    outcome = models.CharField(max_length=20)  # name of the move that ended it
-    reason = models.CharField(max_length=200, blank=True, default="")
-    cause = models.CharField(max_length=12, blank=True, default="")
-    worker_id = models.UUIDField(null=True, blank=True)
-    worker = models.CharField(max_length=255, blank=True, default="")
-    started_at = models.DateTimeField()
-    finished_at = models.DateTimeField()
-    count = models.BigIntegerField(null=True, blank=True)
-    error_type = models.CharField(max_length=200, blank=True, default="")
-    error = models.TextField(blank=True, default="")
-    traceback = models.TextField(blank=True, default="")
-
-    class Meta:
-        default_permissions = ("view",)
-        ordering = ["job", "lease"]
-        constraints = [models.UniqueConstraint(fields=["job", "lease"], name="attempt_one_per_lease")]
-
-    def __str__(self) -> str:
-        return f"attempt {self.number} of {self.job_id}: {self.outcome}"
-
-
-class TypePace(models.Model):
-    """How long the runs of a type take: a running mean over about the last two hundred."""
-
-    handler_key = models.CharField(primary_key=True, max_length=NAME_LENGTH + 101)
-    runs = models.BigIntegerField(default=0)
-    mean_seconds = models.FloatField(default=0.0)
-
-    class Meta:
-        default_permissions = ()
-
-    def __str__(self) -> str:
-        return f"{self.handler_key}: {self.mean_seconds:.3f} s"
-
-
-class IdempotencyKey(models.Model):
-    """Which job an idempotency key made. Outlives the job's row when ``expires_at`` is later."""
-
-    id = models.BigAutoField(primary_key=True)
-    tenant_id = models.CharField(max_length=100, blank=True, default="")
-    app_id = models.CharField(max_length=100, blank=True, default="")
-    key = models.CharField(max_length=KEY_LENGTH)
-    job_id = models.UUIDField()
-    fingerprint = models.CharField(max_length=64)  # of job type and params as sent
-    created_at = models.DateTimeField()
-    expires_at = models.DateTimeField(db_index=True)
-
-    class Meta:
-        default_permissions = ()
-        constraints = [
-            models.UniqueConstraint(fields=["tenant_id", "app_id", "key"], name="idempotency_key_once")
-        ]
-
-    def __str__(self) -> str:
-        return self.key
-
-
-class Suspension(models.Model):
-    """A switch that stops new starts of everything, an app, a job type or a queue, until lifted or expired."""
-
-    class Scope(models.TextChoices):
-        ALL = "all"
-        APP = "app"
-        TYPE = "type"
-        QUEUE = "queue"
-
-    id = models.BigAutoField(primary_key=True)
-    scope = models.CharField(max_length=6, choices=Scope.choices)
-    target = models.CharField(
-        max_length=NAME_LENGTH + 101, blank=True, default=""
-    )  # app_id, handler key, queue
-    reason = models.CharField(max_length=500, blank=True, default="")
-    author = models.CharField(max_length=150)
-    interrupt = models.BooleanField(default=False)  # running jobs were asked to stop
-    created_at = models.DateTimeField()
-    expires_at = models.DateTimeField(null=True, blank=True)
-    lifted_at = models.DateTimeField(null=True, blank=True)
-    lifted_by = models.CharField(max_length=150, blank=True, default="")
-    released = models.IntegerField(default=0)  # starts since the lift, while the resume is throttled
-
-    class Meta:
-        default_permissions = ("view",)
-        permissions = [("suspend", "Can suspend and unsuspend")]
-        ordering = ["-id"]
-        constraints = [
-            models.UniqueConstraint(
-                fields=["scope", "target"], name="suspension_one_open", condition=Q(lifted_at__isnull=True)
-            ),
-            models.CheckConstraint(
-                condition=Q(scope="all", target="") | (~Q(scope="all") & ~Q(target="")) | Q(scope="app"),
-                name="suspension_target",
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.scope} {self.target}".strip()
-
-
-class DispatchLock(models.Model):
-    """The lock row of a domain that is counted (queue, limited type, concurrency key, overlap key), and its fairness
-    count.
-
-    Names are taken in ascending order: ``1:queue``, ``2:app:type``, ``3:tenant:app:key``, ``4:overlap key``.
-    """
-
-    name = models.CharField(primary_key=True, max_length=500)
-    claims = models.BigIntegerField(default=0)  # starts since the last one given to the longest waiting
-    fair_at = models.DateTimeField(null=True, blank=True)  # when that was
-
-    class Meta:
-        default_permissions = ()
-
-    def __str__(self) -> str:
-        return self.name

@@ -1,0 +1,1 @@
+"""The live feed and the bus, measured on one web process."""

@@ -1,0 +1,1 @@
+"""A web process of ours, and clients of it."""

@@ -1,0 +1,1 @@
+"""The first page of the admin: what runs, what waits, who works, what comes next."""

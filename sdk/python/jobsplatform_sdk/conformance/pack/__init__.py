@@ -1,0 +1,1 @@
+"""The tests. Run them with ``pytest --pyargs jobsplatform_sdk.conformance.pack``."""

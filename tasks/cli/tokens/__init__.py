@@ -1,0 +1,1 @@
+"""``manage.py tokens``, a subcommand a file."""

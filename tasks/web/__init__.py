@@ -1,0 +1,1 @@
+"""Pages of the platform outside of the admin."""

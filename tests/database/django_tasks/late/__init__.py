@@ -1,0 +1,1 @@
+"""A module that no process has imported yet when its job is there."""
