@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Callers:
-    """``token`` of an app with jobs:create and jobs:manage."""
+    """``token`` of an app with jobs:create and jobs:run."""
 
     def __init__(self, host: str, port: int, token: str) -> None:
         self._host, self._port, self._token = host, port, token

@@ -129,7 +129,7 @@ class LiveClient(OurClient):
     def call(self, count: int, callers: int, batch: int) -> float:
         """Create jobs by so many callers side by side; jobs a second. ``batch``: in one call; 1: one each."""
         app, _ = app_rows.ensure("bench", actor=BENCH)
-        scopes = ("jobs:create", "jobs:manage")
+        scopes = ("jobs:create", "jobs:run")
         _, token = tokens.mint(app, name="b", scopes=scopes, expires_at=None, actor=BENCH, now=clock.now())
         crowd = Callers("127.0.0.1", int(self._port), token)
         self._in_loop(crowd.declare("bench.made"))
