@@ -62,6 +62,13 @@ def test_a_quick_run_of_live_prints_rows_and_leaves_nothing() -> None:
     assert 0 < rows["commit to page, p50"] <= rows["commit to page, p99"]
 
 
+def test_a_quick_run_of_the_bus_measures_both_ways_to_create() -> None:
+    done, _ = _quick("live", "bus", {})
+    rows = {row["name"]: row["ours"] for row in json.loads(done.stdout)}
+    assert list(rows) == ["jobs.create", "jobs.create_many, 100 in a call"]
+    assert min(rows.values()) > 0
+
+
 def _quick(
     what: str, scenario: str, rivals: Mapping[str, str]
 ) -> tuple[subprocess.CompletedProcess[str], list[str]]:
