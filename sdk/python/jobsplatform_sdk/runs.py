@@ -51,6 +51,7 @@ class Run:
         self._lease_seconds = lease_seconds
         self._wake = wake
         self._lock = threading.Lock()
+        self._in_order = threading.Lock()
         self._heard_at = clock.monotonic()
         self._asked = ""
         self._lost = False
@@ -160,16 +161,18 @@ class Run:
 
     def send_progress(self) -> None:
         """Send the newest progress, or the last one again to hear from the platform. Raises LeaseLost, BusError."""
-        with self._lock:
-            newest = self._noted
         job_id, lease = self.key
-        if newest is None:
-            self.send(running.merge_data(job_id, lease, {}))
-            return
-        self.progress_at = clock.monotonic()
-        self.send(running.update_progress(job_id, lease, *newest))
-        with self._lock:
-            self._written = newest
+        # One at a time: the platform keeps what it hears last, and an older one on its way must not be that.
+        with self._in_order:
+            with self._lock:
+                newest = self._noted
+            if newest is None:
+                self.send(running.merge_data(job_id, lease, {}))
+                return
+            self.progress_at = clock.monotonic()
+            self.send(running.update_progress(job_id, lease, *newest))
+            with self._lock:
+                self._written = newest
 
     def keep_for(self, seconds: float) -> None:
         """From now on the job is deferred: put its deadline off again and again, always by so many seconds, so that it

@@ -71,6 +71,10 @@ class FakeBus:
         with self._changed:
             assert self._changed.wait_for(condition, PATIENCE), self.told
 
+    def give_way(self, condition: Callable[[], object], seconds: float = 0.2) -> None:
+        """From within an answer: let other calls be answered first, until one of them has done this."""
+        self._changed.wait_for(condition, seconds)
+
     def calls(self, method: str) -> list[dict[str, Any]]:
         with self._changed:
             return [body for name, body in self.told if name == method]

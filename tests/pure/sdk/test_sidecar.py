@@ -23,7 +23,7 @@ from jobsplatform_sdk import (
     Snooze,
     errors,
 )
-from tests.pure.sdk.fake_bus import FakeBus, refusal
+from tests.pure.sdk.fake_bus import PATIENCE, FakeBus, refusal
 
 Make = Callable[..., Sidecar]
 
@@ -283,6 +283,28 @@ def test_progress_is_coalesced_and_the_last_one_is_sent_before_the_end(
     assert sent[-1] == {"id": "one", "lease": 1, "done": 1001.0, "total": 1001.0, "label": ""}
     order = [name for name, _ in bus.told if name in ("jobs.update_progress", "jobs.update_status")]
     assert order[-1] == "jobs.update_status"
+
+
+def test_an_older_progress_on_its_way_is_never_the_last(
+    bus: FakeBus, make_sidecar: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_its_way, kept = threading.Event(), []
+
+    def slowly(body: dict[str, Any]) -> Any:
+        if body["done"] == 1:
+            on_its_way.set()
+            bus.give_way(lambda: 2 in kept)
+        kept.append(body["done"])
+        return {"cancel": None, "lease_expires_at": None}
+
+    def body(ctx: JobContext) -> None:
+        ctx.progress(1, 2)
+        assert on_its_way.wait(PATIENCE)
+        ctx.progress(2, 2)
+
+    monkeypatch.setattr(bus, "jobs_update_progress", slowly)
+    assert end_of(bus, make_sidecar(), body)["kind"] == "completed"
+    assert kept == [1, 2]
 
 
 def test_checkpoint_and_merge_are_saved_when_they_return(bus: FakeBus, make_sidecar: Make) -> None:
