@@ -7,6 +7,7 @@ import json
 import random
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,11 @@ LONGEST_PAUSE = 1.0
 SILENCE_SECONDS = 4.0
 """Beats come each second; after so long without any frame the connection is dead."""
 
+REPLAY_SECONDS = 0.4
+"""What was asked for again and did not all come is asked for once more."""
+
+MOST_AHEAD = 500
+
 
 @dataclass(slots=True)
 class Sub:
@@ -28,7 +34,10 @@ class Sub:
     epoch: str = ""
     seq: int = -1
     fresh: bool = False
-    asked: int = -1  # after which event a replay was asked for: what comes meanwhile is part of it
+    head: int = -1  # the last event that it has heard of
+    ahead: dict[int, dict[str, Any]] = field(
+        default_factory=dict
+    )  # events that came before one that is missing
 
 
 @dataclass(slots=True)
@@ -75,7 +84,7 @@ class Page:
         self._rng = random.Random(seed)
         self._on_event = on_event
         self._task: asyncio.Task[None] | None = None
-        self._socket: ClientConnection | None = None
+        self._asking: asyncio.Task[None] | None = None
 
     @property
     def synced(self) -> bool:
@@ -102,12 +111,14 @@ class Page:
                     compression=None,
                     open_timeout=30,
                 ) as socket:
-                    self._socket = socket
                     self.seen.connections += 1
-                    await self._listen(socket)
                     pause = FIRST_PAUSE
+                    await self._listen(socket)
             except (OSError, WebSocketException, TimeoutError):
                 pass
+            finally:
+                if self._asking is not None:
+                    self._asking.cancel()
             # Not all in the same moment.
             await asyncio.sleep(pause * (0.5 + self._rng.random()))
             pause = min(LONGEST_PAUSE, pause * 2)
@@ -136,26 +147,43 @@ class Page:
                 await self._take_event(socket, frame)
             case "beat":
                 for name, head in frame["heads"].items():
-                    if self.subs[name].fresh and head > self.subs[name].seq:
-                        await self._replay(socket, name)
+                    self.subs[name].head = max(self.subs[name].head, head)
+                self._ask_missing(socket)
             case "resync":
                 self.seen.resyncs += 1
-                self.subs[frame["sub"]].fresh = False
-                await self._subscribe(socket, frame["sub"], None)
+                await self._begin_anew(socket, frame["sub"])
 
     async def _subscribe(self, socket: ClientConnection, name: str, since: Mapping[str, Any] | None) -> None:
         sub = self.subs[name]
+        sub.head, sub.ahead = sub.seq, {}
         ask: dict[str, Any] = {"type": "subscribe", "sub": name, "topic": sub.topic, "limit": sub.limit}
         await socket.send(json.dumps(ask | ({"since": since} if since else {})))
 
-    async def _replay(self, socket: ClientConnection, name: str) -> None:
-        self.seen.replays += 1
-        self.subs[name].asked = self.subs[name].seq
-        await socket.send(json.dumps({"type": "replay", "sub": name, "after": self.subs[name].seq}))
+    async def _begin_anew(self, socket: ClientConnection, name: str) -> None:
+        self.subs[name].fresh = False
+        await self._subscribe(socket, name, None)
+
+    def _ask_missing(self, socket: ClientConnection) -> None:
+        if self._behind() and (self._asking is None or self._asking.done()):
+            self._asking = asyncio.create_task(self._ask(socket))
+
+    def _behind(self) -> list[str]:
+        return [name for name, sub in self.subs.items() if sub.fresh and sub.head > sub.seq]
+
+    async def _ask(self, socket: ClientConnection) -> None:
+        """For what is missing, until nothing is."""
+        with suppress(WebSocketException):
+            while behind := self._behind():
+                for name in behind:
+                    self.seen.replays += 1
+                    ask = {"type": "replay", "sub": name, "after": self.subs[name].seq}
+                    await socket.send(json.dumps(ask))
+                await asyncio.sleep(REPLAY_SECONDS)
 
     def _take_snapshot(self, sub: Sub, frame: dict[str, Any]) -> None:
         self.seen.snapshots += 1
         sub.seq, sub.fresh = frame["seq"], True
+        sub.head, sub.ahead = sub.seq, {}
         for row in frame["jobs"]:
             self._show(row["revision"], row["job"])
 
@@ -164,13 +192,18 @@ class Page:
         sub = self.subs[name]
         if not sub.fresh or frame["seq"] <= sub.seq:
             return
-        if frame["seq"] > sub.seq + 1:
-            if sub.asked != sub.seq:
-                await self._replay(socket, name)
+        sub.ahead[frame["seq"]] = frame["event"]
+        if len(sub.ahead) > MOST_AHEAD:
+            await self._begin_anew(socket, name)
             return
-        sub.seq = frame["seq"]
+        while (event := sub.ahead.pop(sub.seq + 1, None)) is not None:
+            sub.seq += 1
+            self._apply(event)
+        sub.head = max(sub.head, sub.seq, *sub.ahead)
+        self._ask_missing(socket)
+
+    def _apply(self, event: dict[str, Any]) -> None:
         self.seen.events += 1
-        event = frame["event"]
         if event["name"] == "job_update":
             job = event["job"]
             self.seen.per_job[job["id"]] = self.seen.per_job.get(job["id"], 0) + 1

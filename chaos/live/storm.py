@@ -14,11 +14,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from chaos.live import JOBS, ROUNDS, WITHIN
+from tests.services.postgres import CONNECTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 TEST = "tests/flows/test_live.py"
 HELD, BROKEN, WRONG_USE = 0, 1, 2
 COUNT, LIMIT = 500, 2.0
+OTHER_CONNECTIONS = 100
+"""Besides one for the thread of each run: web processes, the test, the worker's own."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -28,6 +31,7 @@ def main(arguments: Sequence[str]) -> int:
         print("./dev soak live: --jobs: 1 to 5000, --rounds: 1 to 10000", file=sys.stderr)
         return WRONG_USE
     wishes = {JOBS: str(options.jobs), ROUNDS: str(options.rounds), WITHIN: str(options.within)}
+    wishes[CONNECTIONS] = str(options.jobs + OTHER_CONNECTIONS)
     began = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", "--durations=1", TEST],

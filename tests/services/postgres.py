@@ -15,6 +15,9 @@ from tests.services.folders import make_folder
 from tests.services.server import ENVIRONMENT, Server, ServerError
 
 DATABASE = "jobsplatform"
+CONNECTIONS = "JP_TEST_CONNECTIONS"
+"""How many the server takes at once, where the usual are too few."""
+
 _OLDEST = 14
 _SETTINGS = {
     "listen_addresses": "",
@@ -24,7 +27,7 @@ _SETTINGS = {
     # What is committed must survive a killed server, not a power cut: synchronous_commit stays on.
     "fsync": "off",
     "full_page_writes": "off",
-    "max_connections": "200",
+    "max_connections": os.environ.get(CONNECTIONS, "200"),
     "timezone": "UTC",
     "log_timezone": "UTC",
 }
