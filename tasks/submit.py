@@ -6,7 +6,7 @@ idempotency key, child key), by ON CONFLICT, so that a clash never breaks the ca
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -17,12 +17,13 @@ from django.db import transaction
 
 from jobsplatform.kernel import clock, events
 from jobsplatform.kernel.db import after_commit
+from jobsplatform.kernel.models import AuditEvent
 from tasks import admission, dedupe, hints, idempotency, limits, transitions
 from tasks.drafts import Draft, drafts, drafts_of
 from tasks.events import JobSubmitted, TickSkipped
 from tasks.models import Job
 from tasks.requests import JobRequest, TenantStates
-from tasks.sql.insert import insert
+from tasks.sql.insert import insert, insert_recorded
 from tasks.states import ACTIVE, Hold, Role
 
 _BATCH = 1000
@@ -51,13 +52,21 @@ def submit(request: JobRequest, now: datetime | None = None) -> SubmitResult:
     return submit_many([request], now)[0]
 
 
-def submit_shown(request: JobRequest, now: datetime) -> tuple[SubmitResult, Job]:
-    """``submit``, and the job as it is stored: for doors that show it at once."""
+def submit_shown(
+    request: JobRequest, now: datetime, record: Callable[[SubmitResult], AuditEvent]
+) -> tuple[SubmitResult, Job]:
+    """``submit``, and the job as it is stored: for doors that show it at once. ``record``: of what became of it, for
+    the audit trail; it is written with the job."""
     (draft,) = drafts([request], now)
-    (result,) = _submit([draft], now)
-    if result.id == draft.id and not draft.keyed:  # nobody else had a say in it: what was written is known
+    if not draft.keyed:  # nobody else has a say in it: what is written is known
+        result = SubmitResult(draft.id, "created")
+        insert_recorded(draft, record(result))
+        _tell([draft], [result])
         return result, draft.row()
-    return result, Job.objects.select_related("leader").get(id=result.id)
+    with transaction.atomic():
+        (result,) = _submit([draft], now)
+        record(result).save()
+        return result, Job.objects.select_related("leader").get(id=result.id)
 
 
 def submit_many(

@@ -7,10 +7,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+from django.db.backends.base.base import BaseDatabaseWrapper
+
 from jobsplatform.kernel import clock, context
 from jobsplatform.kernel.models import AuditEvent
 
 ActorKind = Literal["user", "cli", "bus", "system"]
+
+_FIELDS = [f for f in AuditEvent._meta.concrete_fields if not f.primary_key]
+_INSERT = f"""INSERT INTO {AuditEvent._meta.db_table} ({", ".join(f'"{f.column}"' for f in _FIELDS)})
+    VALUES ({", ".join(["%s"] * len(_FIELDS))})"""
 
 ERROR_LIMIT = 2000
 """Characters of an error that are kept."""
@@ -49,7 +55,30 @@ def record(
 
     ``before`` and ``after`` are JSON values. A text in ``error`` makes the outcome ``error``.
     """
-    return AuditEvent.objects.create(
+    written = event(
+        action, target_type, target_id, actor=actor, before=before, after=after, outcome=outcome, error=error,
+        tenant_id=tenant_id, app_id=app_id, at=at,
+    )  # fmt: skip
+    written.save()
+    return written
+
+
+def event(
+    action: str,
+    target_type: str,
+    target_id: object,
+    *,
+    actor: Actor,
+    before: Any = None,
+    after: Any = None,
+    outcome: Literal["ok", "error"] = "ok",
+    error: str = "",
+    tenant_id: str = "",
+    app_id: str = "",
+    at: datetime | None = None,
+) -> AuditEvent:
+    """What ``record`` writes, not written yet."""
+    return AuditEvent(
         at=at or clock.now(),
         actor=actor.name[:200],
         actor_kind=actor.kind,
@@ -65,6 +94,11 @@ def record(
         request_id=context.current().request_id,
         ip=actor.ip[:45],
     )
+
+
+def statement(unwritten: AuditEvent, connection: BaseDatabaseWrapper) -> tuple[str, list[Any]]:
+    """An INSERT of an event and its values, to be part of the statement that makes the change."""
+    return _INSERT, [f.get_db_prep_save(f.value_from_object(unwritten), connection) for f in _FIELDS]
 
 
 def record_each(

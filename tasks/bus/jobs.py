@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import nullcontext
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -15,6 +16,7 @@ from jobsplatform.kernel import audit, clock
 from jobsplatform.kernel.db import retry_deadlocks
 from jobsplatform.kernel.errors import UnknownName
 from jobsplatform.kernel.ids import uuid7
+from jobsplatform.kernel.models import AuditEvent
 from tasks import control, queries, registry, submit
 from tasks.bus import bindings
 from tasks.bus.calls import Call, Method
@@ -47,11 +49,15 @@ FEW = 50
 def create(call: Call, given: CreateIn) -> dict[str, Any]:
     """Make one job; with an idempotency key that made one before, give that one back."""
     now = clock.now()
-    with transaction.atomic():
-        result, job = submit.submit_shown(requests_of(call, [given])[0], now)
-        after = {"job_type": given.job_type, "status": result.status}
-        audit.record("job.create", "job", result.id, actor=call.actor, after=after, at=now)
-        return {**_made(result), "job": job_output(job, now=now)}
+
+    def record(made: SubmitResult) -> AuditEvent:
+        after = {"job_type": given.job_type, "status": made.status}
+        return audit.event("job.create", "job", made.id, actor=call.actor, after=after, at=now)
+
+    # A parent is held until its child is there; a job by itself is one statement.
+    with nullcontext() if given.parent_id is None else transaction.atomic():
+        result, job = submit.submit_shown(requests_of(call, [given])[0], now, record)
+    return {**_made(result), "job": job_output(job, now=now)}
 
 
 @retry_deadlocks

@@ -3,11 +3,15 @@
 from datetime import timedelta
 
 import pytest
+from django.db import IntegrityError
 
 from jobsplatform.kernel import clock
 from jobsplatform.kernel.models import AuditEvent
 from jobsplatform.testing.platform import HandPlatform
+from tasks import submit
 from tasks.models import Job
+from tasks.requests import JobRequest
+from tasks.submit import SubmitResult
 from tests.database.bus.client import BusClient
 
 
@@ -28,6 +32,27 @@ def test_the_creation_is_in_the_audit_trail(video: BusClient):
     assert (event.actor_kind, event.app_id) == ("bus", "video")
     assert str(video.token.id) in event.actor
     assert video.text not in str(event.__dict__)
+
+
+@pytest.mark.postgres
+def test_a_job_and_its_record_are_one_statement(video: BusClient, scan, django_assert_num_queries):
+    video.ok("jobs.create", {"job_type": "scan"})
+    with django_assert_num_queries(1):
+        made = video.ok("jobs.create", {"job_type": "scan"})
+    assert Job.objects.get(id=made["id"]).state == "pending"
+    assert AuditEvent.objects.get(target_id=made["id"]).after == {"job_type": "scan", "status": "created"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_without_its_record_there_is_no_job(scan):
+    draft = JobRequest("scan", {}, app_id="video")
+
+    def of_nothing(made: SubmitResult) -> AuditEvent:
+        return AuditEvent(action="job.create", actor_kind=None)
+
+    with pytest.raises(IntegrityError):
+        submit.submit_shown(draft, clock.now(), of_nothing)
+    assert not Job.objects.exists() and not AuditEvent.objects.exists()
 
 
 def test_many_are_made_at_once_and_in_order(video: BusClient):

@@ -1,6 +1,7 @@
 """What an app may do in a minute, for itself and over processes."""
 
 import pytest
+from redis import Redis
 
 from jobsplatform.kernel import config, quotas
 from jobsplatform.kernel.errors import InvalidInput, UnknownName
@@ -62,6 +63,22 @@ def test_processes_count_together_in_redis(redis_url: str):
         taken = [each.take("creates:together", 1, 4 / 60) for each in (here, there) * 4]
     assert [wait == 0 for wait in taken] == [True] * 4 + [False] * 4
     assert 0 < taken[4] <= 16
+
+
+def test_of_a_large_quota_a_process_takes_a_little_at_once_and_never_more_than_there_is(redis_url: str):
+    with config.override(redis_url=redis_url):
+        here, there = quotas._Redis(redis_url), quotas._Redis(redis_url)
+        rate = 100.0  # ten at once of six thousand
+        before = Redis.from_url(redis_url).info("commandstats").get("cmdstat_evalsha", {}).get("calls", 0)
+        taken = [each.take("creates:lots", 1, rate) for each in (here, there) * 500]
+        asked = Redis.from_url(redis_url).info("commandstats")["cmdstat_evalsha"]["calls"] - before
+        assert sum(taken) == 0 and 80 <= asked <= 120
+        assert here.take("creates:lots", 6_000, rate) == 0, (
+            "whatever begins while one is left is let through whole"
+        )
+        assert here.take("creates:lots", 11, rate) > 0
+        passed = [there.take("creates:lots", 1, rate) == 0 for _ in range(20)]
+        assert not any(passed[10:]), "what it had taken before, and no more"
 
 
 def test_without_its_redis_each_process_counts_for_itself():
