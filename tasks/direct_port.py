@@ -82,7 +82,7 @@ class DirectPort:
             if not transitions.progress(self._job_id, self._lease, done, total, label, clock.now()):
                 raise self._lost("progress")
             self._progress, self._progress_at = None, time.monotonic()
-            events.emit(ProgressMade(self._job_id))
+            events.emit(ProgressMade(self._job_id, self._job.handler_key))
 
     def _write_data(self) -> None:
         if self._cursor is not _NOTHING:

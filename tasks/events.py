@@ -117,6 +117,7 @@ class ProgressMade:
     """A run's progress was written."""
 
     job_id: UUID
+    handler_key: str
 
 
 @event

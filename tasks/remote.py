@@ -106,7 +106,7 @@ def progress(
     text = clean_text(label, LABEL_LENGTH)
     if not transitions.progress(job_id, lease, done, whole, text, now, deferred=True):
         raise _lost(job, "progress")
-    events.emit(ProgressMade(job_id))
+    events.emit(ProgressMade(job_id, job.handler_key))
     return standing(job, now)
 
 

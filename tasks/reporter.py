@@ -34,8 +34,9 @@ from tasks.direct_port import DirectPort
 from tasks.events import LeaseRejected, ProgressMade
 from tasks.models import Job
 from tasks.outcomes import JobCancelled, LeaseLost
-from tasks.run_state import RunState
+from tasks.run_state import Progress, RunState
 from tasks.spec import JobHandler
+from tasks.sql.progress import Report
 from tasks.states import CancelReason
 
 __all__ = [
@@ -179,10 +180,7 @@ class Reporter(Loop):
             return False
         self._prepare()
         more = self._answer_requests()
-        every = 1 / config.get().tasks.progress_per_second
-        for state in runs:
-            if state.due_in(every) == 0.0 and not state.lost and not state.blocked():
-                self._write_progress(state)
+        self._write_progress([s for s in runs if s.due_in() == 0.0 and not s.lost and not s.blocked()])
         if self._polled_at is None or time.monotonic() - self._polled_at >= POLL_SECONDS:
             self._poll(runs)
         return more
@@ -198,8 +196,7 @@ class Reporter(Loop):
                 return 0.0  # one more round, which closes the connection
         if idle:
             return IDLE_SECONDS
-        every = 1 / config.get().tasks.progress_per_second
-        dues = [due for state in runs if (due := state.due_in(every)) is not None]
+        dues = [due for state in runs if (due := state.looks_in()) is not None]
         # One that is due and still unwritten met a locked database.
         return min([POLL_SECONDS, *(max(due, RETRY_SECONDS) for due in dues)])
 
@@ -239,19 +236,29 @@ class Reporter(Loop):
                 request.succeed(answer)
         return False
 
-    def _write_progress(self, state: RunState) -> None:
-        progress = state.unwritten()
-        if progress is None:
-            return
+    def _write_progress(self, states: Sequence[RunState]) -> None:
+        told = [(state, progress) for state in states if (progress := state.unwritten()) is not None]
+        reports = [Report(state.job_id, state.lease, *progress) for state, progress in told]
+        together = transitions.progress_many(reports, clock.now())
+        for state, progress in told:
+            if state.job_id in together:
+                self._written(state, progress, held=True)
+            else:
+                self._write_alone(state, progress)
+
+    def _write_alone(self, state: RunState, progress: Progress) -> None:
         try:
             held = transitions.progress(state.job_id, state.lease, *progress, clock.now())
         except OperationalError as error:
             if not _is_locked(error):
                 raise
             return  # tried again; at the latest the run's end writes it
-        state.written(progress)
+        self._written(state, progress, held)
+
+    def _written(self, state: RunState, progress: Progress, held: bool) -> None:
+        state.written(progress, 1 / config.get().tasks.progress_per_second)
         if held:
-            events.emit(ProgressMade(state.job_id))
+            events.emit(ProgressMade(state.job_id, state.handler_key))
         else:
             state.lost = True
             events.emit(LeaseRejected(state.job_id, state.lease, "progress"))
@@ -298,7 +305,9 @@ class ThreadPort:
         self._job = job
         # Of the thread that runs the handler; an async handler calls from the thread of its loop.
         self._connection = connections[DEFAULT_DB_ALIAS]
-        self._state = RunState(job.id, job.lease, job.worker_id, deadline, watch_parent, self._connection)
+        self._state = RunState(
+            job.id, job.lease, job.worker_id, deadline, watch_parent, self._connection, job.handler_key
+        )
         self._reporter = _current()
         self._reporter.add(self._state)
 
@@ -310,10 +319,10 @@ class ThreadPort:
 
     def progress(self, done: float | None, total: float | None, label: str) -> None:
         self._check()
-        due = self._state.unwritten() is None
+        first = self._state.unwritten() is None
         self._state.note((done, total, label))
-        if due:
-            self._reporter.wake()
+        if first and self._state.due_in() == 0.0:
+            self._reporter.wake()  # else it looks by itself when the next may be written
 
     def checkpoint(self, cursor: Any) -> None:
         self._refuse_in_transaction("checkpoint()")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from dataclasses import dataclass, field
@@ -24,12 +25,13 @@ class RunState:
     soft_deadline: float | None = None
     watch_parent: bool = False
     connection: Any = None  # the handler's
+    handler_key: str = ""
     row_locked: bool = False  # by spawn(), until the handler's transaction ends
     flag: CancelReason = CancelReason.NONE  # as the row says
     asked: CancelReason = CancelReason.NONE  # as this process says (shutdown)
     cut_off: bool = False  # its worker's heartbeats do not reach the database
     lost: bool = False
-    written_at: float | None = None
+    next_at: float | None = None  # its progress is not written again before
     _progress: Progress | None = None
     _lock: Any = field(default_factory=threading.Lock)
 
@@ -63,17 +65,31 @@ class RunState:
         with self._lock:
             return self._progress
 
-    def written(self, progress: Progress) -> None:
-        """``progress`` is in the row. It stays unwritten until then: a run may end during the write."""
+    def written(self, progress: Progress, every: float) -> None:
+        """``progress`` is in the row. It stays unwritten until then: a run may end during the write.
+
+        The next is ``every`` seconds later at the soonest. The first comes when it comes; those after it keep to times
+        that all runs of the process share, so that they are written together.
+        """
         with self._lock:
             if self._progress is progress:
                 self._progress = None
-        self.written_at = time.monotonic()
+        now = time.monotonic()
+        if self.next_at is not None and self.next_at <= now < self.next_at + every:
+            self.next_at += every
+        else:
+            self.next_at = (math.ceil(now / every) + 1) * every
 
-    def due_in(self, every: float) -> float | None:
+    def due_in(self) -> float | None:
         """Seconds until the progress may be written; None when there is nothing to write."""
         if self.unwritten() is None:
             return None
-        if self.written_at is None:
-            return 0.0
-        return max(0.0, self.written_at + every - time.monotonic())
+        return 0.0 if self.next_at is None else max(0.0, self.next_at - time.monotonic())
+
+    def looks_in(self) -> float | None:
+        """Seconds until there may be something to write: a run that was written a moment ago need not say that there is
+        more. None: it will say so."""
+        if self.unwritten() is None and self.next_at is not None:
+            left = self.next_at - time.monotonic()
+            return left if left > 0 else None
+        return self.due_in()

@@ -19,9 +19,10 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Value, When
 
-from jobsplatform.kernel.db import pipelined
+from jobsplatform.kernel.db import is_postgres, pipelined
 from tasks.models import Job
 from tasks.sql import writes
+from tasks.sql.progress import Report, write_many
 from tasks.states import ACTIVE, BY_NAME, DECIDED, INTERRUPTIONS, CancelReason, Cause, Hold, Role, State
 
 _UNASKED: dict[str, Any] = {"cancel_reason": CancelReason.NONE, "cancel_requested_at": None}
@@ -139,6 +140,12 @@ def progress(
         revision=F("revision") + 1,
     )
     return bool(won)
+
+
+def progress_many(reports: Sequence[Report], now: datetime) -> set[UUID]:
+    """Write the progress of many runs; the jobs of which it was written. The others are to be written one by one:
+    their leases are no longer held, or somebody else works on their rows just now."""
+    return write_many(reports, now) if len(reports) > 1 and is_postgres() else set()
 
 
 def checkpoint(job_id: UUID, lease: int, cursor: Any, now: datetime, *, deferred: bool = False) -> bool:

@@ -52,15 +52,30 @@ AWAY_SECONDS = 1.0
 """After Redis has failed it is not tried for so long; listeners of this process hear all the same."""
 
 JOB, PROGRESS, EXTERNAL, EVENT, SCHEDULE, APPS, SUSPENSIONS = "j", "p", "x", "e", "s", "a", "u"
-KINDS = frozenset({JOB, PROGRESS, EXTERNAL, EVENT, SCHEDULE, APPS, SUSPENSIONS})
+OF_JOBS = frozenset({JOB, PROGRESS})
+OTHERS = frozenset({EXTERNAL, EVENT, SCHEDULE, APPS, SUSPENSIONS})
 
 
 @dataclass(slots=True)
 class Hint:
-    """What has changed, by kind; ``much``: more than can be named."""
+    """What has changed, by kind; ``jobs``: by kind and type of job, so that whoever listens to other types need not
+    look; ``much``: more than can be named."""
 
     changed: dict[str, set[str]] = field(default_factory=dict)
+    jobs: dict[str, dict[str, set[str]]] = field(default_factory=dict)
     much: bool = False
+
+    def __len__(self) -> int:
+        types = (keys for by_type in self.jobs.values() for keys in by_type.values())
+        return sum(map(len, self.changed.values())) + sum(map(len, types))
+
+    def add(self, kind: str, key: Any) -> None:
+        """``key``: of a job its id and the key of its handler."""
+        if kind in OF_JOBS:
+            job_id, handler_key = key
+            self.jobs.setdefault(kind, {}).setdefault(handler_key, set()).add(str(job_id))
+        else:
+            self.changed.setdefault(kind, set()).add(str(key))
 
 
 Listener = Callable[[Hint], None]
@@ -73,7 +88,7 @@ _origin = uuid.uuid4().hex
 
 
 def note(kind: str, key: Any) -> None:
-    """``key`` has changed; call it after the commit. Never raises, never waits."""
+    """``key`` (``Hint.add``) has changed; call it after the commit. Never raises, never waits."""
     if _deaf:
         return
     _noted.append((kind, key))
@@ -114,12 +129,12 @@ def install() -> None:
 
 def _job_changed(event: Any) -> None:
     if not _deaf:
-        note(JOB, event.job_id)
+        note(JOB, (event.job_id, event.handler_key))
 
 
 def _progressed(event: ProgressMade) -> None:
     if not _deaf:
-        note(PROGRESS, event.job_id)
+        note(PROGRESS, (event.job_id, event.handler_key))
 
 
 def _suspended(event: SuspensionChanged) -> None:
@@ -183,7 +198,7 @@ class Sender(Loop):
         hint = gather()
         if hint is None:
             return False
-        many = hint.much or sum(map(len, hint.changed.values())) > BUSY
+        many = hint.much or len(hint) > BUSY
         self._gather = BUSY_SECONDS if many else GATHER_SECONDS
         for listener in _listeners:
             listener(hint)
@@ -225,23 +240,22 @@ def gather() -> Hint | None:
     count = 0
     while _noted:
         try:
-            kind, key = _noted.popleft()
+            hint.add(*_noted.popleft())
         except IndexError:
             break
-        keys = hint.changed.setdefault(kind, set())
-        keys.add(str(key))
         count += 1
         if count > MOST * 10:
             break
-    if sum(map(len, hint.changed.values())) > MOST:
-        rest = {kind: keys for kind, keys in hint.changed.items() if kind not in (JOB, PROGRESS)}
-        return Hint({kind: keys for kind, keys in rest.items() if len(keys) <= MOST}, much=True)
+    if len(hint) > MOST:
+        return Hint({kind: keys for kind, keys in hint.changed.items() if len(keys) <= MOST}, much=True)
     return hint
 
 
 def encode(hint: Hint, origin: str) -> str:
     """A hint as it travels."""
     told: dict[str, Any] = {kind: sorted(keys) for kind, keys in hint.changed.items()}
+    for kind, by_type in hint.jobs.items():
+        told[kind] = {handler_key: sorted(keys) for handler_key, keys in by_type.items()}
     return json.dumps({**told, "o": origin, **({"much": True} if hint.much else {})}, separators=(",", ":"))
 
 
@@ -253,8 +267,13 @@ def decode(text: object) -> Hint | None:
         return None
     if not isinstance(told, Mapping) or told.get("o") == _origin:
         return None
-    changed = {kind: {str(key) for key in told[kind]} for kind in KINDS if isinstance(told.get(kind), list)}
-    return Hint(changed, bool(told.get("much")))
+    changed = {kind: set(map(str, told[kind])) for kind in OTHERS if isinstance(told.get(kind), list)}
+    jobs = {
+        kind: {key: set(map(str, ids)) for key, ids in told[kind].items() if isinstance(ids, list)}
+        for kind in OF_JOBS
+        if isinstance(told.get(kind), Mapping)
+    }
+    return Hint(changed, jobs, bool(told.get("much")))
 
 
 def connect(url: str, seconds: float) -> redis.Redis:

@@ -78,19 +78,22 @@ class Rounds:
 
     def _take_hints(self) -> None:
         at = self._hub.time()
-        streams = self._hub.streams
-        alone = None if streams.wide else set(self._hub.followed())
+        alone: set[str] | None = None
         while self._inbox:
             hint = self._inbox.popleft()
-            if hint.much:
+            if hint.much or hint.changed.keys() & {hints.APPS, hints.SUSPENSIONS}:
                 self._hub.look_now()
-            for kind, keys in hint.changed.items():
-                if kind in (hints.APPS, hints.SUSPENSIONS):
-                    self._hub.look_now()
-                    continue
-                for key in keys:
-                    if alone is None or kind not in (hints.JOB, hints.PROGRESS) or key in alone:
-                        self._pace.want(_paced(kind, key), at, progress=kind == hints.PROGRESS)
+            for kind in hint.changed.keys() - {hints.APPS, hints.SUSPENSIONS}:
+                for key in hint.changed[kind]:
+                    self._pace.want((kind, key), at)
+            for kind, by_type in hint.jobs.items():
+                for handler_key, keys in by_type.items():
+                    if not self._hub.streams.may_carry(handler_key):
+                        alone = set(self._hub.followed()) if alone is None else alone
+                        keys = keys & alone
+                    for key in keys:
+                        # A job has one pace, whatever of it has changed.
+                        self._pace.want((hints.JOB, key), at, progress=kind == hints.PROGRESS)
         if len(self._pace) > MUCH:
             self._pace.drop()
             self._hub.look_now()
@@ -167,8 +170,3 @@ class Rounds:
                         self._hub.touched([stream])
         if len(self._schedules) > MUCH:
             self._schedules.clear()
-
-
-def _paced(kind: str, key: str) -> tuple[str, str]:
-    """A job has one pace, whatever of it has changed."""
-    return (hints.JOB if kind == hints.PROGRESS else kind, key)

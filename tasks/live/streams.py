@@ -19,6 +19,7 @@ BLOCK = 2**26
 SPARE = 2**20
 
 _NARROW = frozenset({Kind.JOB, Kind.SYSTEM})
+_OF_ANY_TYPE = frozenset({Kind.JOBS, Kind.USER, Kind.SCHEDULE})
 
 
 class Streams:
@@ -28,7 +29,7 @@ class Streams:
     def __init__(self) -> None:
         self._by_topic: dict[str, dict[Audience, Stream]] = {}
         self._blocks = 0
-        self.wide = 0
+        self._of_any_type = 0
 
     def __iter__(self) -> Iterator[Stream]:
         return (stream for streams in self._by_topic.values() for stream in streams.values())
@@ -42,7 +43,7 @@ class Streams:
         stream = streams.get(audience)
         if stream is None:
             stream = streams[audience] = Stream(topic, audience, self._next_block())
-            self.wide += topic.kind not in _NARROW
+            self._of_any_type += topic.kind in _OF_ANY_TYPE
         stream.idle_since = None
         return stream
 
@@ -70,7 +71,7 @@ class Streams:
         del self._by_topic[name][stream.audience]
         if not self._by_topic[name]:
             del self._by_topic[name]
-        self.wide -= stream.topic.kind not in _NARROW
+        self._of_any_type -= stream.topic.kind in _OF_ANY_TYPE
 
     def of(self, topic: str) -> Iterable[Stream]:
         """All streams of one topic."""
@@ -79,6 +80,11 @@ class Streams:
     def has(self, topic: str) -> bool:
         """Does anybody listen to it?"""
         return topic in self._by_topic
+
+    def may_carry(self, handler_key: str) -> bool:
+        """Might jobs of this type belong to a topic of many jobs that somebody listens to?"""
+        app_id = handler_key.partition(":")[0]
+        return self._of_any_type > 0 or self.has(f"type:{handler_key}") or self.has(f"app:{app_id}")
 
     def wide_ones(self) -> list[Stream]:
         """Those that carry many jobs."""

@@ -149,6 +149,25 @@ def test_rows_come_and_move_in_place(visit: Visit) -> None:
     assert looks_of(page) == live, "drawn by the script as by the server"
 
 
+def test_a_burst_of_changes_ends_in_what_is_so(visit: Visit) -> None:
+    """Three hundred, faster than anybody could be told of each."""
+    jobs = [make_job(State.RUNNING, f"burst.{n}", progress_done=0, progress_total=5) for n in range(30)]
+    page = opened(visit, JOBS)
+    expect(page.locator("#result_list tr.data-row")).to_have_count(30)
+    for step in range(1, 10):
+        for job in jobs:
+            write(job, progress_done=step / 2)
+    for job in jobs[:15]:
+        write(job, state=State.COMPLETED, progress_done=5, finished_at=clock.now(), worker_id=None)
+    for job in jobs[15:]:
+        write(job, progress_done=2)
+    so = {str(job.id): ["completed", 1] if n < 15 else ["running", 0.4] for n, job in enumerate(jobs)}
+    script = """() => Object.fromEntries([...document.querySelectorAll("#result_list tr.data-row")].map((row) =>
+        [row.querySelector("[data-jp-id]").dataset.jpId, [row.querySelector(".field-status .jp-badge").innerText,
+         (bar => bar ? bar.value / bar.max : 1)(row.querySelector("progress"))]]))"""
+    wait_until(lambda: page.evaluate(script) == so, 10)
+
+
 def test_the_filters_of_the_page_hold(visit: Visit) -> None:
     kept = make_job(State.PENDING, "kept")
     page = opened(visit, f"{JOBS}?state=pending")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from uuid import UUID
 
+import httpx
 import pytest
 
 from chaos.live import JOBS, ROUNDS, WITHIN
@@ -173,3 +175,31 @@ def test_an_end_that_nobody_could_tell_is_seen(
         await look.close()
 
     asyncio.run(story())
+
+
+def test_requests_are_answered_while_two_hundred_pages_come_back_in_the_same_moment(
+    start_web: Callable[..., Web],
+) -> None:
+    web, cookie, job_id = start_web(), session_cookie(), enqueue("flow.live", {"busy": "", "stop": ""}).id
+    slowest = 0.0
+
+    async def story() -> None:
+        nonlocal slowest
+        look = Onlookers(cookie, [])
+        for _ in range(200):
+            look.open(web, {"a": f"job:{job_id}"})
+        await look.all_synced()
+        web.send(signal.SIGKILL)
+        await asyncio.to_thread(web.exit_code)
+        again = await asyncio.to_thread(start_web, web.port)
+        asking = f"{again.origin}/live/poll?topic=job:{job_id}"
+        async with httpx.AsyncClient(headers={"Cookie": cookie}) as client:
+            while not all(page.synced and page.seen.connections == 2 for page in look.pages):
+                began = time.monotonic()
+                (await client.get(asking, timeout=LIMIT + 1)).raise_for_status()
+                slowest = max(slowest, time.monotonic() - began)
+        await look.close()
+
+    asyncio.run(story())
+    print(f"the slowest answer took {slowest:.2f} s")
+    assert 0 < slowest < LIMIT

@@ -115,7 +115,7 @@ class LiveClient(OurClient):
                 raise RuntimeError("the job is no longer running")
             committed[n] = time.monotonic()
             # As the reporter of a run does after it has written.
-            events.emit(ProgressMade(job.id))
+            events.emit(ProgressMade(job.id, job.handler_key))
         last = str(watched[count % len(watched)].id)
         looking = [page for page in self._pages if TOPIC in (sub.topic for sub in page.subs.values())]
         _wait(lambda: all(_done(page, last) == count for page in looking))
@@ -140,9 +140,9 @@ class LiveClient(OurClient):
 
     # -- the storm -----------------------------------------------------------------------------------
 
-    def storm(self, count: int) -> None:
-        """So many jobs that report."""
-        jobs.report.enqueue_many([{"number": n} for n in range(count)])
+    def storm(self, count: int, silent: bool) -> None:
+        """So many jobs that report, or only wait as often."""
+        jobs.report.enqueue_many([{"number": n, "silent": silent} for n in range(count)])
 
     def storming(self, count: int) -> None:
         """Until all of them run."""
