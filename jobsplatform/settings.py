@@ -32,7 +32,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "jobsplatform.kernel",
     "django_celery_beat",
-    "ninja",  # for the static files of the bus's docs page
+    "jobsplatform.ninja_files.Files",
     "tasks",
     "scheduler",
     *(

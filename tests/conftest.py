@@ -8,6 +8,12 @@ from urllib.parse import quote, urlencode
 import pytest
 from django.db import connection, connections
 
+from tests import emptying
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    emptying.install()
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip what only PostgreSQL can show when this run is on SQLite."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,7 +36,14 @@ def faults(config: Config) -> Iterator[checks.CheckMessage]:
     if not settings.USE_TZ:
         yield _error("E006", "USE_TZ is off: instants would be ambiguous.", "Set USE_TZ = True.")
     yield from _broker(config)
-    if _is_sqlite() and sqlite3.sqlite_version_info < SQLITE_NEEDED:
+    if _is_sqlite():
+        yield from _sqlite()
+
+
+def _sqlite() -> Iterator[checks.CheckMessage]:
+    import sqlite3  # noqa: PLC0415 (a worker on PostgreSQL does without)
+
+    if sqlite3.sqlite_version_info < SQLITE_NEEDED:
         yield _error(
             "E009",
             f"SQLite {sqlite3.sqlite_version} has no RETURNING.",

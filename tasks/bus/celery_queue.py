@@ -12,8 +12,8 @@ from typing import Any
 from celery import Celery
 
 from jobsplatform.kernel import clock, config
+from tasks.bus.deferring import deferred_seconds
 from tasks.bus.deliveries import delivery_of
-from tasks.bus.endings import deferred_seconds
 from tasks.bus.leaving import Leaving
 from tasks.bus.proxy import BusProxyHandler
 from tasks.models import Job

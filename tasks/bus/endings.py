@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from jobsplatform.kernel import clock, config
-from tasks import registry, remote
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from jobsplatform.kernel import clock
+from tasks import remote
+from tasks.bus.deferring import deferred_seconds
 from tasks.bus.running_schemas import (
     AnyEnding,
     Cancelled,
@@ -19,6 +24,13 @@ from tasks.bus.running_schemas import (
 from tasks.models import Job
 from tasks.outcomes import Ending
 from tasks.states import INTERRUPTIONS, CancelReason, Cause
+
+_SAID: TypeAdapter[Any] = TypeAdapter(AnyEnding)
+
+
+def read(answer: dict[str, Any], job: Job) -> Ending:
+    """The ending that a sidecar has answered with; completed when it names no kind. Raises ValidationError."""
+    return ending_of(_SAID.validate_python({"kind": "completed", **answer}), job)
 
 
 def ending_of(said: AnyEnding, job: Job) -> Ending:
@@ -54,13 +66,6 @@ def ending_of(said: AnyEnding, job: Job) -> Ending:
         case Interrupted():
             asked = said.reason if said.reason in INTERRUPTIONS else CancelReason.SHUTDOWN
             return Ending("cancelled", cause=Cause.CANCELLED, reason=asked)
-
-
-def deferred_seconds(job: Job) -> float:
-    """Until a deferred job fails whose sidecar has named no deadline: its time limit, else the setting."""
-    handler = registry.find(job.app_id, job.job_type)
-    limit = handler.spec.timeout if handler is not None else None
-    return config.get().bus.deferred_seconds if limit is None else limit
 
 
 def _cancelled(job: Job) -> Ending:

@@ -10,8 +10,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import jsonschema_rs
-
 from jobsplatform.kernel.errors import InvalidInput, ParamsInvalid, did_you_mean
 from tasks.bus.schema_size import deepest_params, nesting
 from tasks.json_values import check_json, clean_text, path_of
@@ -81,6 +79,8 @@ def _validator(document: Any) -> tuple[Any, int | None]:
     if document.get("type", "object") != "object":
         raise InvalidInput('spec: params_schema: params are an object; say "type": "object".')
     deepest = deepest_params(document)
+    import jsonschema_rs  # noqa: PLC0415 (it takes 5 MiB, and most workers know no type of a sidecar)
+
     try:
         validator = jsonschema_rs.validator_for(
             document, pattern_options=jsonschema_rs.RegexOptions(), offline=True

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
+from django.apps import apps
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt
+from ninja.openapi.docs import Swagger
 
 from jobsplatform.kernel.login import address_of
 from tasks.bus import api
@@ -41,7 +46,11 @@ def _openapi(request: HttpRequest) -> HttpResponse:
 
 
 def _docs(request: HttpRequest) -> HttpResponse:
-    return api.api.docs.render_page(request, api.api)
+    if not apps.is_installed("jobsplatform.ninja_files"):
+        return api.api.docs.render_page(request, api.api)
+    options = {**Swagger.default_settings, "url": reverse("bus:openapi-json")}
+    shown = {"swagger_settings": json.dumps(options), "api": api.api, "add_csrf": False}
+    return render(request, Swagger.template, shown)
 
 
 openapi = _for_readers("openapi.json", _openapi)

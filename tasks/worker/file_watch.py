@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from django.db import connection
 
@@ -32,7 +32,7 @@ class FileWatch(Loop):
         super().__init__()
         self._path = path
         self._callback = callback
-        self._file: sqlite3.Connection | None = None
+        self._file: Any = None
         self._version: int | None = None
 
     def wait_seconds(self) -> float:
@@ -41,7 +41,8 @@ class FileWatch(Loop):
     def step(self) -> bool:
         if self._file is None:
             # The counter compares only with itself: it needs one connection that stays.
-            self._file = sqlite3.connect(f"{self._path.as_uri()}?mode=ro", uri=True, check_same_thread=False)
+            connect = connection.Database.connect  # a worker on PostgreSQL does not load that
+            self._file = connect(f"{self._path.as_uri()}?mode=ro", uri=True, check_same_thread=False)
         version = int(self._file.execute("PRAGMA data_version").fetchone()[0])
         if self._version is not None and version != self._version:
             self._callback()

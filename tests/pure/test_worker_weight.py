@@ -22,6 +22,9 @@ HEAVY = (
     "unfold.sites",
     "PIL",
     "prometheus_client",
+    "ninja",
+    "jsonschema_rs",
+    "tasks.bus.running_schemas",
 )
 
 

@@ -7,6 +7,7 @@ so bytes win for kinds that have a mark, names decide between the many kinds of 
 from __future__ import annotations
 
 import mimetypes
+from functools import cache
 
 HEAD_BYTES = 4096
 UNKNOWN = "application/octet-stream"
@@ -56,9 +57,7 @@ _CONTAINERS = {
     "video/x-matroska": ("video/", "audio/"),
 }
 
-# The machine's own tables are not read: the same tree has the same types everywhere.
-_names = mimetypes.MimeTypes(filenames=())
-for _type, _suffix in (
+_MORE_NAMES = (
     ("text/markdown", ".md"),
     ("text/x-rst", ".rst"),
     ("application/x-yaml", ".yaml"),
@@ -75,10 +74,19 @@ for _type, _suffix in (
     ("application/vnd.oasis.opendocument.spreadsheet", ".ods"),
     ("application/epub+zip", ".epub"),
     ("application/java-archive", ".jar"),
-):
-    _names.add_type(_type, _suffix)
+)
 _HAVE_A_MARK = {kind for _, kind in _MARKS} | {"image/bmp", "image/webp", "image/avif", "application/x-tar"}
 _ENCODINGS = {"gzip": "application/gzip", "bzip2": "application/x-bzip2", "xz": "application/x-xz"}
+
+
+@cache
+def _names() -> mimetypes.MimeTypes:
+    """The machine's own tables are not read: the same tree has the same types everywhere. Made when first asked for:
+    most processes never are."""
+    found = mimetypes.MimeTypes(filenames=())
+    for kind, suffix in _MORE_NAMES:
+        found.add_type(kind, suffix)
+    return found
 
 
 def kind_of(name: str, head: bytes) -> str:
@@ -121,7 +129,7 @@ def by_mark(head: bytes) -> str:
 
 def by_name(name: str) -> str:
     """The type that the name's ending says, or an empty text."""
-    kind, encoding = _names.guess_type("x/" + name.replace(":", "_"), strict=False)
+    kind, encoding = _names().guess_type("x/" + name.replace(":", "_"), strict=False)
     return _ENCODINGS.get(encoding, UNKNOWN) if encoding else kind or ""
 
 

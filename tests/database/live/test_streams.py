@@ -9,7 +9,7 @@ from jobsplatform.kernel import audit, clock
 from jobsplatform.kernel.models import App
 from jobsplatform.testing.factory import make_job
 from tasks import control, transitions
-from tasks.live import hub, looks, stream
+from tasks.live import hub, looks, reads, stream
 from tasks.models import AppEvent, ExternalJob, Job
 from tasks.states import State
 from tests.database.live.site import Page, Site, admin, run
@@ -289,5 +289,31 @@ def test_a_connection_has_no_more_subscriptions_than_it_may():
             await page.send(type="subscribe", sub=str(n), topic=f"user:{n}", snapshot=False)
         refused = await page.next(lambda frame: frame["type"] == "error")
         assert (refused["sub"], refused["code"]) == ("100", "TOO_MANY")
+
+    run(story)
+
+
+def test_of_types_that_nobody_listens_to_no_row_is_read(monkeypatch):
+    session, read = admin(), []
+    real = reads.job_facts
+
+    def noted(ids, payloads):
+        read.extend(ids)
+        return real(ids, payloads)
+
+    monkeypatch.setattr(reads, "job_facts", noted)
+
+    async def story(site: Site) -> None:
+        page = await site.page(session)
+        alone = await site.do(make_job, job_type="other", handler_key=":other")
+        await page.subscribe("type::test.job", sub="type")
+        await page.subscribe(f"job:{alone.id}", sub="job")
+        stranger = await site.do(make_job, job_type="other", handler_key=":other")
+        heard = await site.do(make_job)
+        for job in (stranger, alone, heard):
+            await site.do(control.cancel, job.id, actor=ACTOR)
+        for job in (alone, heard):
+            await page.event(id=str(job.id), status="cancelled")
+        assert stranger.id not in read and {alone.id, heard.id} <= set(read)
 
     run(story)

@@ -1,0 +1,75 @@
+"""The progress of many runs of a process is one statement, and a row that is held holds up no other."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+
+from jobsplatform.kernel import clock
+from tasks import reporter, transitions
+from tasks.models import Job
+from tasks.reporter import ThreadPort
+from tasks.sql.progress import Report
+from tests.database.handlers.rows import running_job
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgres]
+
+
+@pytest.fixture(autouse=True)
+def no_thread_left() -> Iterator[None]:
+    yield
+    assert reporter.close_all()
+
+
+def row(job: Job) -> Job:
+    return Job.objects.get(id=job.id)
+
+
+def test_the_progress_of_many_runs_is_written_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    together: list[int] = []
+    real = transitions.progress_many
+
+    def counted(reports: Any, now: Any) -> Any:
+        written = real(reports, now)
+        together.append(len(written))
+        return written
+
+    monkeypatch.setattr(transitions, "progress_many", counted)
+    ports = [ThreadPort(running_job()) for _ in range(5)]
+    for done in range(1, 200):
+        for port in ports:
+            port.progress(done, 200, "")
+        if 5 in together:
+            break
+        threading.Event().wait(0.02)
+    assert 5 in together
+    for port in ports:
+        port.close()
+
+
+def test_a_row_that_somebody_holds_keeps_no_other_run_from_telling() -> None:
+    held, other = running_job(), running_job()
+    gone = running_job()
+    reports = [Report(job.id, job.lease, 1, 2, "so far") for job in (held, other)]
+    reports.append(Report(gone.id, gone.lease + 1, 1, 2, ""))
+    locked, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with transaction.atomic():
+            Job.objects.select_for_update().get(id=held.id)
+            locked.set()
+            done.wait(10)
+        connection.close()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert locked.wait(10)
+    before = row(other).revision
+    assert transitions.progress_many(reports, clock.now()) == {other.id}
+    done.set()
+    thread.join()
+    assert (row(other).progress_done, row(other).progress_label) == (1, "so far")
+    assert row(other).revision == before + 1 and row(other).progress_at is not None
+    assert row(held).progress_done is None and row(gone).progress_done is None
