@@ -26,7 +26,7 @@ pytestmark = pytest.mark.flow
 
 COUNT = int(os.environ.get(JOBS, "50"))
 TIMES = int(os.environ.get(ROUNDS, "1"))
-LIMIT = float(os.environ.get(WITHIN, "20"))
+LIMIT = float(os.environ.get(WITHIN, "10"))
 """Seconds; two are promised, on a machine that has nothing else to do."""
 
 NARROW = 96

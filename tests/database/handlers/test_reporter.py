@@ -403,7 +403,7 @@ def test_a_run_that_waits_for_a_write_is_out_before_its_lease_ends(
 def test_a_pool_child_whose_parent_died_asks_its_runs_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     child, thread = reporter.thread_port(running_job(), handler_without_limits()), ThreadPort(running_job())
     assert child.cancel_reason() is CancelReason.NONE
-    monkeypatch.setattr(os, "getppid", lambda: 1)
+    monkeypatch.setattr(os, "getppid", lambda: -1)  # nobody's, not even that of a process nobody waits for
     assert wait_until(child.cancel_reason, 10) is CancelReason.SHUTDOWN
     assert thread.cancel_reason() is CancelReason.NONE  # no pool child: its parent may come and go
     child.close()
