@@ -28,8 +28,8 @@ from tasks.models import Job
 from tasks.outcomes import Ending
 from tasks.states import CancelReason, State
 
-_READ = ("id", "app_id", "job_type", "state", "lease", "worker_id", "cancel_reason", "open_end", "deadline_at",
-         "started_at")  # fmt: skip
+_READ = ("id", "app_id", "job_type", "handler_key", "state", "lease", "worker_id", "cancel_reason", "open_end",
+         "deadline_at", "started_at")  # fmt: skip
 _HELD = Q(state=State.RUNNING) | Q(state=State.WAITING, open_end=True)
 
 NOT_NAMED = "its sidecar does not know of it"

@@ -86,6 +86,13 @@ def test_reports_of_a_run(side: Side):
     assert (again["cursor"], again["lease"], again["attempt"]) == ({"page": 2}, run["lease"] + 1, 1)
 
 
+def test_a_report_is_one_look_and_one_write(side: Side, django_assert_max_num_queries):
+    run = side.run()
+    side.client.ok("jobs.update_progress", {**run, "done": 1})
+    with django_assert_max_num_queries(3):  # and the end of its lease, by its runner's heartbeat
+        side.client.ok("jobs.update_progress", {**run, "done": 2})
+
+
 def test_a_stale_lease_changes_nothing(side: Side):
     run = side.run()
     side.end(run, "interrupted")
