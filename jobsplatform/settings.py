@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zoneinfo
+from importlib.util import find_spec
 from pathlib import Path
 
 from jobsplatform.kernel import config as configuration
@@ -15,6 +16,9 @@ zoneinfo.reset_tzpath(())
 JOBSPLATFORM = configuration.or_exit()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+# What the docs page of the bus shows. As an app the package would be loaded by workers too, with Django's test client,
+# which it imports: 6 MiB.
+NINJA = Path(find_spec("ninja").origin).parent  # type: ignore[arg-type, union-attr]
 
 SECRET_KEY = JOBSPLATFORM.secret_key
 DEBUG = JOBSPLATFORM.debug
@@ -32,7 +36,6 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "jobsplatform.kernel",
     "django_celery_beat",
-    "jobsplatform.ninja_files.Files",
     "tasks",
     "scheduler",
     *(
@@ -63,7 +66,7 @@ ASGI_APPLICATION = "jobsplatform.asgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [BASE_DIR / "templates", NINJA / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -97,6 +100,7 @@ USE_TZ = True
 TIME_ZONE = JOBSPLATFORM.time_zone
 
 STATIC_URL = "/static/"
+STATICFILES_DIRS = [NINJA / "static"]
 # Every web process serves the static files of its packages; there is no collecting step.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG

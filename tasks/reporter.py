@@ -239,9 +239,14 @@ class Reporter(Loop):
     def _write_progress(self, states: Sequence[RunState]) -> None:
         told = [(state, progress) for state in states if (progress := state.unwritten()) is not None]
         reports = [Report(state.job_id, state.lease, *progress) for state, progress in told]
-        together = transitions.progress_many(reports, clock.now())
+        try:
+            together = transitions.progress_many(reports, clock.now())
+        except OperationalError as error:
+            if not _is_locked(error):
+                raise
+            return  # the table, not a row; tried again, and cancels are looked for meanwhile
         for state, progress in told:
-            if state.job_id in together:
+            if state.key in together:
                 self._written(state, progress, held=True)
             else:
                 self._write_alone(state, progress)

@@ -68,8 +68,8 @@ class RunState:
     def written(self, progress: Progress, every: float) -> None:
         """``progress`` is in the row. It stays unwritten until then: a run may end during the write.
 
-        The next is ``every`` seconds later at the soonest. The first comes when it comes; those after it keep to times
-        that all runs of the process share, so that they are written together.
+        The first comes when it comes; those after it keep to times that all runs of the process share, ``every``
+        seconds apart, so that they are written together.
         """
         with self._lock:
             if self._progress is progress:
@@ -89,7 +89,8 @@ class RunState:
     def looks_in(self) -> float | None:
         """Seconds until there may be something to write: a run that was written a moment ago need not say that there is
         more. None: it will say so."""
-        if self.unwritten() is None and self.next_at is not None:
-            left = self.next_at - time.monotonic()
+        # Asked for first: whoever notes something after that finds it due, and says so.
+        left = None if self.next_at is None else self.next_at - time.monotonic()
+        if self.unwritten() is None and left is not None:
             return left if left > 0 else None
         return self.due_in()

@@ -142,9 +142,9 @@ def progress(
     return bool(won)
 
 
-def progress_many(reports: Sequence[Report], now: datetime) -> set[UUID]:
-    """Write the progress of many runs; the jobs of which it was written. The others are to be written one by one:
-    their leases are no longer held, or somebody else works on their rows just now."""
+def progress_many(reports: Sequence[Report], now: datetime) -> set[tuple[UUID, int]]:
+    """Write the progress of many runs; those (job and lease) of which it was written. The others are to be written one
+    by one: their leases are no longer held, or somebody else works on their rows just now."""
     return write_many(reports, now) if len(reports) > 1 and is_postgres() else set()
 
 

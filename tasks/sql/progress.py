@@ -28,17 +28,17 @@ _WRITE = """
         FROM unnest(%s::uuid[], %s::bigint[], %s::float8[], %s::float8[], %s::text[])
             AS told(id, lease, done, total, label)
         JOIN tasks_job job ON job.id = told.id AND job.lease = told.lease AND job.state = 'running'
-        FOR UPDATE OF job SKIP LOCKED
+        FOR NO KEY UPDATE OF job SKIP LOCKED
     )
     UPDATE tasks_job SET progress_done = picked.done, progress_total = picked.total, progress_label = picked.label,
         progress_at = %s, updated_at = %s, revision = revision + 1
-    FROM picked WHERE tasks_job.id = picked.id RETURNING tasks_job.id"""
+    FROM picked WHERE tasks_job.id = picked.id RETURNING tasks_job.id, tasks_job.lease"""
 
 
-def write_many(reports: Sequence[Report], now: datetime) -> set[UUID]:
-    """The jobs whose progress was written; the others are locked by somebody, or run under this lease no more. For
-    PostgreSQL."""
+def write_many(reports: Sequence[Report], now: datetime) -> set[tuple[UUID, int]]:
+    """The runs (job and lease) whose progress was written; the others are locked by somebody, or run under this lease
+    no more. For PostgreSQL."""
     columns = [list(column) for column in zip(*reports, strict=True)]
     with prepared_cursor(connection) as cursor:
         cursor.execute(_WRITE, [*columns, now, now])
-        return {row[0] for row in cursor.fetchall()}
+        return set(cursor.fetchall())

@@ -57,8 +57,7 @@ def tell(run: Run, ending: Ending, *, hurry: Callable[[], bool] = lambda: False)
 def _answered(run: Run, answer: Callable[[Mapping[str, Any]], bool], ending: Mapping[str, Any]) -> bool:
     """Has the call that brought the job taken its end?"""
     try:
-        if run.unwritten() is not None:
-            run.send_progress()
+        run.send_last_progress()
     except (LeaseLost, BusError) as error:
         logger.debug("the last progress of job %s is lost: %s", run.key[0], error)
     return answer(ending)

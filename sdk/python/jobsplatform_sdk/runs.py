@@ -159,13 +159,22 @@ class Run:
         with self._lock:
             return None if self._noted == self._written else self._noted
 
-    def send_progress(self) -> None:
-        """Send the newest progress, or the last one again to hear from the platform. Raises LeaseLost, BusError."""
+    def send_last_progress(self) -> None:
+        """Send the newest progress unless it is written, or is on its way and arrives. Raises LeaseLost, BusError."""
+        if self.unwritten() is not None:
+            self.send_progress(again=False)
+
+    def send_progress(self, *, again: bool = True) -> None:
+        """Send the newest progress; ``again``: or the last one once more, to hear from the platform. Raises LeaseLost,
+        BusError."""
         job_id, lease = self.key
         # One at a time: the platform keeps what it hears last, and an older one on its way must not be that.
         with self._in_order:
             with self._lock:
                 newest = self._noted
+                written = newest == self._written
+            if written and not again:
+                return
             if newest is None:
                 self.send(running.merge_data(job_id, lease, {}))
                 return
@@ -202,8 +211,7 @@ class Run:
         while True:
             self._check_lease()
             try:
-                if self.unwritten() is not None:
-                    self.send_progress()
+                self.send_last_progress()
                 return self.send(call)
             except (NotNow, NoAnswer, Broken) as error:
                 if give_up():

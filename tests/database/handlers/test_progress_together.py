@@ -1,5 +1,6 @@
 """The progress of many runs of a process is one statement, and a row that is held holds up no other."""
 
+import os
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -8,10 +9,12 @@ import pytest
 from django.db import connection, transaction
 
 from jobsplatform.kernel import clock
+from jobsplatform.kernel.loop import wait_until
 from tasks import reporter, transitions
 from tasks.models import Job
 from tasks.reporter import ThreadPort
 from tasks.sql.progress import Report
+from tasks.states import CancelReason
 from tests.database.handlers.rows import running_job
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgres]
@@ -67,9 +70,43 @@ def test_a_row_that_somebody_holds_keeps_no_other_run_from_telling() -> None:
     thread.start()
     assert locked.wait(10)
     before = row(other).revision
-    assert transitions.progress_many(reports, clock.now()) == {other.id}
+    assert transitions.progress_many(reports, clock.now()) == {(other.id, other.lease)}
     done.set()
     thread.join()
     assert (row(other).progress_done, row(other).progress_label) == (1, "so far")
     assert row(other).revision == before + 1 and row(other).progress_at is not None
     assert row(held).progress_done is None and row(gone).progress_done is None
+
+
+def test_a_table_that_is_locked_keeps_nobody_from_being_asked_to_stop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runs = [running_job() for _ in range(2)]
+    ports = [ThreadPort(job, watch_parent=True) for job in runs]
+    locked, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("LOCK TABLE tasks_job IN SHARE MODE")
+            locked.set()
+            done.wait(20)
+        connection.close()
+
+    for port in ports:
+        port.progress(0, 2, "")
+    wait_until(lambda: {row(job).progress_done for job in runs} == {0}, 10)
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert locked.wait(10)
+    for port in ports:
+        port.progress(1, 2, "")
+    wait_until(lambda: all(port._state.due_in() == 0.0 for port in ports), 10)
+    monkeypatch.setattr(os, "getppid", lambda: -1)  # what a look at the rows finds out, too
+    try:
+        assert wait_until(ports[0].cancel_reason, 5) is CancelReason.SHUTDOWN
+    finally:
+        done.set()
+        thread.join()
+    wait_until(lambda: {row(job).progress_done for job in runs} == {1}, 10)
+    for port in ports:
+        port.close()
