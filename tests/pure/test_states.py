@@ -151,6 +151,7 @@ def test_every_move_has_its_writer_and_every_writer_its_move() -> None:
 HOT = {"claim": "dispatched", "start": "running"}
 STATEMENTS = ROOT / "tasks" / "sql" / "writes.py"
 SQLITE = ROOT / "tasks" / "sql" / "sqlite.py"  # its part of them
+REPORTS = ROOT / "tasks" / "sql" / "progress.py"
 NEW_ROWS = ROOT / "tasks" / "sql" / "insert.py"
 
 
@@ -264,12 +265,18 @@ def test_a_state_assigned_in_memory_is_never_saved() -> None:
 
 def test_no_hand_written_sql_elsewhere_writes_jobs() -> None:
     for path, tree in _sources():
-        for node in ast.walk(tree) if path not in (STATEMENTS, SQLITE) else ():
+        for node in ast.walk(tree) if path not in (STATEMENTS, SQLITE, REPORTS) else ():
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 text = " ".join(node.value.lower().split())
                 assert "update tasks_job" not in text, f"{path.relative_to(ROOT)}:{node.lineno}"
                 if path != NEW_ROWS:
                     assert "insert into tasks_job" not in text, f"{path.relative_to(ROOT)}:{node.lineno}"
+
+
+def test_reports_of_progress_leave_the_state_alone() -> None:
+    text = " ".join(REPORTS.read_text(encoding="utf-8").lower().split())
+    (written,) = re.findall(r"update tasks_job set (.*?) from picked", text)
+    assert "state" not in written and "revision = revision + 1" in written
 
 
 @pytest.mark.parametrize(
