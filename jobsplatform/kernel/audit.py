@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, ParamSpec
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -13,6 +13,8 @@ from jobsplatform.kernel import clock, context
 from jobsplatform.kernel.models import AuditEvent
 
 ActorKind = Literal["user", "cli", "bus", "system"]
+
+P = ParamSpec("P")
 
 _FIELDS = [f for f in AuditEvent._meta.concrete_fields if not f.primary_key]
 _INSERT = f"""INSERT INTO {AuditEvent._meta.db_table} ({", ".join(f'"{f.column}"' for f in _FIELDS)})
@@ -37,32 +39,6 @@ class Actor:
         return cls(name, "system")
 
 
-def record(
-    action: str,
-    target_type: str,
-    target_id: object,
-    *,
-    actor: Actor,
-    before: Any = None,
-    after: Any = None,
-    outcome: Literal["ok", "error"] = "ok",
-    error: str = "",
-    tenant_id: str = "",
-    app_id: str = "",
-    at: datetime | None = None,
-) -> AuditEvent:
-    """Write one event, in the caller's transaction: the change and its record stand or fall together.
-
-    ``before`` and ``after`` are JSON values. A text in ``error`` makes the outcome ``error``.
-    """
-    written = event(
-        action, target_type, target_id, actor=actor, before=before, after=after, outcome=outcome, error=error,
-        tenant_id=tenant_id, app_id=app_id, at=at,
-    )  # fmt: skip
-    written.save()
-    return written
-
-
 def event(
     action: str,
     target_type: str,
@@ -77,7 +53,10 @@ def event(
     app_id: str = "",
     at: datetime | None = None,
 ) -> AuditEvent:
-    """What ``record`` writes, not written yet."""
+    """One event, not written yet.
+
+    ``before`` and ``after`` are JSON values. A text in ``error`` makes the outcome ``error``.
+    """
     return AuditEvent(
         at=at or clock.now(),
         actor=actor.name[:200],
@@ -94,6 +73,19 @@ def event(
         request_id=context.current().request_id,
         ip=actor.ip[:45],
     )
+
+
+def _written(make: Callable[P, AuditEvent]) -> Callable[P, AuditEvent]:
+    def write(*given: P.args, **facts: P.kwargs) -> AuditEvent:
+        made = make(*given, **facts)
+        made.save()
+        return made
+
+    return write
+
+
+record = _written(event)
+"""Write one event, in the caller's transaction: the change and its record stand or fall together."""
 
 
 def statement(unwritten: AuditEvent, connection: BaseDatabaseWrapper) -> tuple[str, list[Any]]:

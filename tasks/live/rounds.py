@@ -54,7 +54,7 @@ class Rounds:
 
     def want(self, kind: str, key: str) -> None:
         """Read this row at its next turn; for the loop's own thread."""
-        self._pace.want((kind, key), self._hub.time(), progress=kind == hints.PROGRESS)
+        self._pace.want((kind, key), self._hub.time())
         self._wake.set()
 
     async def step(self) -> None:

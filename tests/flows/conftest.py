@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.db import connections
 
+from tests import emptying
 from tests.conftest import url_of
 from tests.flows import flowapp  # noqa: F401
 from tests.flows.processes import Worker
@@ -38,7 +38,7 @@ def flow_database(django_db_setup: None, django_db_blocker: Any) -> Iterator[str
 
     with django_db_blocker.unblock():
         yield url_of(connections["default"].settings_dict)
-        call_command("flush", verbosity=0, interactive=False)
+        emptying.empty("default")
         connections.close_all()
 
 

@@ -1,6 +1,11 @@
-"""Job rows as a worker finds them when a run has just begun."""
+"""Job rows as a worker finds them when a run has just begun, and somebody else who holds some."""
 
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
+
+from django.db import connections, transaction
 
 from jobsplatform.kernel import clock
 from jobsplatform.kernel.ids import uuid7
@@ -25,3 +30,26 @@ def running_job(**columns: Any) -> Job:
         "first_started_at": now,
     }
     return Job.objects.create(**{**values, **columns})
+
+
+@contextmanager
+def held_elsewhere(lock: Callable[[], object], seconds: float = 30.0) -> Iterator[None]:
+    """``lock`` is done in a transaction of another connection, which stays open until the block ends, and no longer
+    than so many seconds."""
+    locked, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with transaction.atomic():
+            lock()
+            locked.set()
+            done.wait(seconds)
+        connections.close_all()
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    try:
+        assert locked.wait(10)
+        yield
+    finally:
+        done.set()
+        holder.join()

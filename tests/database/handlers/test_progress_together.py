@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 
 from jobsplatform.kernel import clock
 from jobsplatform.kernel.loop import wait_until
@@ -15,7 +15,7 @@ from tasks.models import Job
 from tasks.reporter import ThreadPort
 from tasks.sql.progress import Report
 from tasks.states import CancelReason
-from tests.database.handlers.rows import running_job
+from tests.database.handlers.rows import held_elsewhere, running_job
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgres]
 
@@ -53,29 +53,20 @@ def test_the_progress_of_many_runs_is_written_together(monkeypatch: pytest.Monke
 
 
 def test_a_row_that_somebody_holds_keeps_no_other_run_from_telling() -> None:
-    held, other = running_job(), running_job()
-    gone = running_job()
+    held, other, gone = running_job(), running_job(), running_job()
     reports = [Report(job.id, job.lease, 1, 2, "so far") for job in (held, other)]
     reports.append(Report(gone.id, gone.lease + 1, 1, 2, ""))
-    locked, done = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with transaction.atomic():
-            Job.objects.select_for_update().get(id=held.id)
-            locked.set()
-            done.wait(10)
-        connection.close()
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    assert locked.wait(10)
     before = row(other).revision
-    assert transitions.progress_many(reports, clock.now()) == {(other.id, other.lease)}
-    done.set()
-    thread.join()
+    with held_elsewhere(lambda: Job.objects.select_for_update().get(id=held.id)):
+        assert transitions.progress_many(reports, clock.now()) == {(other.id, other.lease)}
     assert (row(other).progress_done, row(other).progress_label) == (1, "so far")
     assert row(other).revision == before + 1 and row(other).progress_at is not None
     assert row(held).progress_done is None and row(gone).progress_done is None
+
+
+def lock_the_table() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("LOCK TABLE tasks_job IN SHARE MODE")
 
 
 def test_a_table_that_is_locked_keeps_nobody_from_being_asked_to_stop(
@@ -83,30 +74,15 @@ def test_a_table_that_is_locked_keeps_nobody_from_being_asked_to_stop(
 ) -> None:
     runs = [running_job() for _ in range(2)]
     ports = [ThreadPort(job, watch_parent=True) for job in runs]
-    locked, done = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute("LOCK TABLE tasks_job IN SHARE MODE")
-            locked.set()
-            done.wait(20)
-        connection.close()
-
     for port in ports:
         port.progress(0, 2, "")
     wait_until(lambda: {row(job).progress_done for job in runs} == {0}, 10)
-    thread = threading.Thread(target=hold)
-    thread.start()
-    assert locked.wait(10)
-    for port in ports:
-        port.progress(1, 2, "")
-    wait_until(lambda: all(port._state.due_in() == 0.0 for port in ports), 10)
-    monkeypatch.setattr(os, "getppid", lambda: -1)  # what a look at the rows finds out, too
-    try:
+    with held_elsewhere(lock_the_table):
+        for port in ports:
+            port.progress(1, 2, "")
+        wait_until(lambda: all(port._state.due_in() == 0.0 for port in ports), 10)
+        monkeypatch.setattr(os, "getppid", lambda: -1)  # what a look at the rows finds out, too
         assert wait_until(ports[0].cancel_reason, 5) is CancelReason.SHUTDOWN
-    finally:
-        done.set()
-        thread.join()
     wait_until(lambda: {row(job).progress_done for job in runs} == {1}, 10)
     for port in ports:
         port.close()

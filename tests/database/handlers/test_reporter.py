@@ -24,7 +24,7 @@ from tasks.models import Job
 from tasks.outcomes import JobCancelled, LeaseLost
 from tasks.reporter import ThreadPort
 from tasks.states import CancelReason, State
-from tests.database.handlers.rows import running_job
+from tests.database.handlers.rows import held_elsewhere, running_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -205,23 +205,14 @@ def test_data_is_merged_under_the_lease() -> None:
 def test_a_checkpoint_waits_for_a_locked_row_and_is_then_saved() -> None:
     job = running_job()
     port = ThreadPort(job)
-    locked, done = threading.Event(), threading.Event()
 
-    def hold() -> None:
-        with transaction.atomic():
-            Job.objects.select_for_update().get(id=job.id)
-            Tenant.objects.create(tenant_id="holds the file")
-            locked.set()
-            done.wait(1.5)
-        connections.close_all()
+    def lock() -> None:
+        Job.objects.select_for_update().get(id=job.id)
+        Tenant.objects.create(tenant_id="holds the file")
 
-    holder = threading.Thread(target=hold)
-    holder.start()
-    assert locked.wait(10)
-    port.checkpoint(5)
-    assert row(job).checkpoint == 5
-    done.set()
-    holder.join()
+    with held_elsewhere(lock, 1.5):
+        port.checkpoint(5)
+        assert row(job).checkpoint == 5
     port.close()
 
 
