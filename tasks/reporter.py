@@ -21,10 +21,10 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, connections
+from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
 
 from jobsplatform.kernel import clock, config, events
-from jobsplatform.kernel.db import holds_transaction, is_postgres
+from jobsplatform.kernel.db import holds_transaction, is_locked, is_postgres, limit_lock_waits
 from jobsplatform.kernel.errors import CheckpointInTransaction, Unreachable
 from jobsplatform.kernel.loop import Loop
 from jobsplatform.kernel.models import Process
@@ -58,7 +58,7 @@ RETRY_SECONDS = 0.05
 PATIENCE_SECONDS = 20.0
 HANG_SECONDS = 10.0
 """Past the deadline of a write, until its handler stops waiting for a thread that does not even say so."""
-LOCKED = "55P03"
+LOCK_MILLISECONDS = 500
 
 
 @dataclass(slots=True)
@@ -90,7 +90,6 @@ class Reporter(Loop):
         self._runs: dict[tuple[UUID, int], RunState] = {}
         self._requests: deque[_Request] = deque()
         self._changing = threading.Lock()
-        self._prepared: object = None
         self._polled_at: float | None = None
         self._unheard_since: float | None = None
         """When the first round began of those that have had no answer; None between rounds that had one."""
@@ -176,9 +175,9 @@ class Reporter(Loop):
         if not runs and not self._requests:
             if self._asleep:
                 connections.close_all()
-                self._prepared = None
             return False
-        self._prepare()
+        # One handler's transaction must not hold up the writes of all the others.
+        limit_lock_waits(LOCK_MILLISECONDS, of_file=100)
         more = self._answer_requests()
         self._write_progress([s for s in runs if s.due_in() == 0.0 and not s.lost and not s.blocked()])
         if self._polled_at is None or time.monotonic() - self._polled_at >= POLL_SECONDS:
@@ -201,20 +200,10 @@ class Reporter(Loop):
         return min([POLL_SECONDS, *(max(due, RETRY_SECONDS) for due in dues)])
 
     def failed(self, error: Exception) -> None:
-        self._prepared = None
         # Asked to stop while the lease still holds, so that nobody runs beside the one who takes over.
         if self._silence() > config.get().tasks.lease_seconds * 2 / 3:
             for state in self.runs():
                 state.cut_off = True
-
-    def _prepare(self) -> None:
-        """No write waits long for a lock: one handler's transaction must not hold up all the others."""
-        connection.ensure_connection()
-        if self._prepared is connection.connection:
-            return
-        with connection.cursor() as cursor:
-            cursor.execute("SET lock_timeout = '500ms'" if is_postgres() else "PRAGMA busy_timeout = 100")
-        self._prepared = connection.connection
 
     def _answer_requests(self) -> bool:
         for _ in range(len(self._requests)):
@@ -228,7 +217,7 @@ class Reporter(Loop):
                     request.fail(error)
                     continue
                 self._requests.append(request)
-                if not _is_locked(error):
+                if not is_locked(error):
                     raise
             except Exception as error:
                 request.fail(error)
@@ -242,7 +231,7 @@ class Reporter(Loop):
         try:
             together = transitions.progress_many(reports, clock.now())
         except OperationalError as error:
-            if not _is_locked(error):
+            if not is_locked(error):
                 raise
             return  # the table, not a row; tried again, and cancels are looked for meanwhile
         for state, progress in told:
@@ -255,7 +244,7 @@ class Reporter(Loop):
         try:
             held = transitions.progress(state.job_id, state.lease, *progress, clock.now())
         except OperationalError as error:
-            if not _is_locked(error):
+            if not is_locked(error):
                 raise
             return  # tried again; at the latest the run's end writes it
         self._written(state, progress, held)
@@ -294,11 +283,6 @@ def _silent_workers(worker_ids: set[UUID]) -> set[UUID]:
     since = clock.now() - timedelta(seconds=config.get().tasks.lease_seconds * 2 / 3)
     silent = Process.objects.filter(pk__in=worker_ids, heartbeat_at__lt=since)
     return set(silent.values_list("pk", flat=True))
-
-
-def _is_locked(error: OperationalError) -> bool:
-    """Is a row or file locked by others for the moment (and the database well)?"""
-    return getattr(error.__cause__, "sqlstate", None) == LOCKED or "database is locked" in str(error)
 
 
 class ThreadPort:

@@ -31,6 +31,9 @@ Row = TypeVar("Row", bound=models.Model)
 FRESH_SECONDS = 1.0
 _LOOKED_AT = "_jobsplatform_looked_at"
 
+LOCKED = "55P03"
+_LOCK_WAIT = "_jobsplatform_lock_wait"
+
 DEADLOCK = "40P01"
 DEADLOCK_ATTEMPTS = 6
 
@@ -112,6 +115,30 @@ def _locked(model: type[Row], names: list[str], alias: str) -> list[Row]:
     with prepared_cursor(connections[alias]) as cursor:
         cursor.execute(sql, names)
         return [model.from_db(alias, fields, row) for row in cursor.fetchall()]
+
+
+def limit_lock_waits(milliseconds: int, *, of_file: int | None = None, alias: str = DEFAULT_DB_ALIAS) -> None:
+    """From now on this thread's connection waits no longer than this for a row or table that somebody else holds, be it
+    a session whose process has silently vanished; then it raises what ``is_locked`` knows. ``of_file``: the same for
+    the file of SQLite; None leaves that as it is. Asked again for the same connection it does nothing."""
+    connection = connections[alias]
+    connection.ensure_connection()
+    if getattr(connection, _LOCK_WAIT, None) is connection.connection:
+        return
+    if is_postgres(alias):
+        statement = f"SET lock_timeout = '{milliseconds}ms'"
+    elif of_file is not None:
+        statement = f"PRAGMA busy_timeout = {of_file}"
+    else:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+    setattr(connection, _LOCK_WAIT, connection.connection)
+
+
+def is_locked(error: BaseException) -> bool:
+    """Is a row or file locked by others for the moment (and the database well)?"""
+    return getattr(error.__cause__, "sqlstate", None) == LOCKED or "database is locked" in str(error)
 
 
 def is_deadlock(error: BaseException) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from jobsplatform.kernel import clock, config, events
+from jobsplatform.kernel import clock, config, db, events
 from jobsplatform.kernel.loop import Loop
 from tasks import prune, rescue
 from tasks.events import WorkerLost
@@ -13,6 +13,7 @@ from tasks.worker.sender import Sender
 
 PRUNE_SECONDS = 60.0
 FULL_BATCH = 500
+LOCK_MILLISECONDS = 1000
 
 
 class Sweeper(Loop):
@@ -41,6 +42,8 @@ class Sweeper(Loop):
         return config.get().tasks.heartbeat_seconds * random.uniform(0.7, 1.3)
 
     def step(self) -> bool:
+        # A session that froze in mid-transaction keeps its rows; behind one nobody would judge its worker any more.
+        db.limit_lock_waits(LOCK_MILLISECONDS)
         at, now = clock.monotonic(), clock.now()
         if self._trust.may_judge(at):
             rescue.rescue_dead(now, config.get().tasks.lease_seconds)
